@@ -1,0 +1,2 @@
+"""Stoker: an event-streaming platform for Python teams."""
+

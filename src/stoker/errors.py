@@ -1,0 +1,18 @@
+"""Every exception Stoker raises on purpose.
+
+    StokerError
+    ├── MalformedMessage        bytes that are not the Kafka message they claim to be
+    └── CorruptRecords          a record batch whose bytes contradict themselves
+"""
+
+
+class StokerError(Exception):
+    """The root: catching it catches all that Stoker raises on purpose."""
+
+
+class MalformedMessage(StokerError):
+    """Bytes that are not the Kafka message they claim to be."""
+
+
+class CorruptRecords(StokerError):
+    """A record batch whose bytes contradict themselves."""
