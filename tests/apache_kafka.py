@@ -1,0 +1,181 @@
+"""A real single-node Apache Kafka for tests and benchmarks: the judge of what a Kafka broker does.
+
+    with ApacheKafka() as kafka:
+        kafka.bootstrap_servers
+
+It needs a JDK and the jars that `make kafka-jars` puts in `.cache/kafka-jars`. The node is its own KRaft controller, listens on two free
+ports of 127.0.0.1, keeps its data in a temporary directory and leaves nothing behind.
+"""
+
+import base64
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+JARS = REPOSITORY / ".cache" / "kafka-jars"
+CLASS_PATH = f"{JARS}/*"
+
+STARTED = b"Kafka Server started"
+START_TIMEOUT_SECONDS = 60.0
+STOP_TIMEOUT_SECONDS = 30.0
+
+
+class ApacheKafkaFailed(Exception):
+    """Apache Kafka could not be formatted or did not start; the message ends with the last lines of its log."""
+
+
+class ApacheKafka:
+    """One Apache Kafka node, started on entry and stopped (SIGTERM, then SIGKILL) on exit.
+
+    `properties` are added to, or replace, those of the node. `directory` is kept if it is given, else it is a temporary one.
+    """
+
+    def __init__(
+        self,
+        *,
+        properties: Mapping[str, str] | None = None,
+        directory: Path | None = None,
+        heap: str = "1G",
+    ) -> None:
+        self._extra_properties = dict(properties or {})
+        self._keep_directory = directory is not None
+        self._heap = heap
+        self.directory = directory if directory is not None else Path(tempfile.mkdtemp(prefix="apache-kafka-"))
+        self.process: subprocess.Popen[bytes] | None = None
+        self.port = 0
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def data_directory(self) -> Path:
+        """Where the partitions are (`log.dirs`)."""
+        return self.directory / "data"
+
+    @property
+    def log_file(self) -> Path:
+        return self.directory / "server.log"
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None, "Apache Kafka is not running"
+        return self.process.pid
+
+    def __enter__(self) -> Self:
+        self.format()
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+        if not self._keep_directory:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def format(self) -> None:
+        """Write the properties file and format the data directory."""
+        if not (JARS / ".complete").exists():
+            raise ApacheKafkaFailed(f"the jars of Apache Kafka are not in {JARS}: run `make kafka-jars`")
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.port, controller_port = _free_ports(2)
+        properties = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller_port}",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller_port}",
+            "log.dirs": str(self.data_directory),
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            "group.initial.rebalance.delay.ms": "0",
+        } | self._extra_properties
+        self._properties_file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        formatting = subprocess.run(
+            ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", CLASS_PATH, "kafka.tools.StorageTool"]
+            + ["format", "-t", cluster_id, "-c", str(self._properties_file), "--standalone"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        if formatting.returncode != 0:
+            raise ApacheKafkaFailed(f"format failed:\n{formatting.stdout.decode(errors='replace')}")
+
+    def start(self) -> None:
+        """Start the formatted node; return when it serves requests."""
+        with self.log_file.open("wb") as log:
+            self.process = subprocess.Popen(
+                ["java", f"-Xmx{self._heap}", "-cp", CLASS_PATH, "kafka.Kafka", str(self._properties_file)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self.directory,
+            )
+        try:
+            self._wait_until_started()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        if self.process is None:
+            return
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(STOP_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process = None
+
+    def _wait_until_started(self) -> None:
+        assert self.process is not None
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS
+        while STARTED not in self.log_file.read_bytes():
+            if self.process.poll() is not None:
+                raise ApacheKafkaFailed(f"Apache Kafka ended with status {self.process.returncode}:\n{self._log_tail()}")
+            if time.monotonic() > deadline:
+                raise ApacheKafkaFailed(
+                    f"Apache Kafka did not start in {START_TIMEOUT_SECONDS:.0f} s:\n{self._log_tail()}"
+                )
+            time.sleep(0.02)
+
+    @property
+    def _properties_file(self) -> Path:
+        return self.directory / "server.properties"
+
+    def _log_tail(self) -> str:
+        return "\n".join(self.log_file.read_text(errors="replace").splitlines()[-20:])
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now; all are held until the last is found, so that they differ."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [int(each.getsockname()[1]) for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+if __name__ == "__main__":  # a node by hand: python tests/apache_kafka.py
+    with ApacheKafka() as node:
+        print(node.bootstrap_servers, os.getpid(), node.pid, flush=True)
+        signal.sigwait({signal.SIGINT, signal.SIGTERM})
