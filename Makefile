@@ -1,7 +1,136 @@
-.PHONY: kafka-jars
-kafka-jars: .cache/kafka-jars/.complete
+# Every target does its own set-up, so that each works in a fresh clone. What is made lands in .venv, .cache and node_modules.
 
-.cache/kafka-jars/.complete: tests/java/pom.xml
-	rm -rf .cache/kafka-jars
-	mvn -q -B -f tests/java/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/.cache/kafka-jars
-	touch $@
+SHELL := /bin/bash
+BIN := .venv/bin
+KAFKA_JARS := .cache/kafka-jars/.complete
+KAFKAJS := tests/clients/kafkajs
+NODE_MODULES := $(KAFKAJS)/node_modules/.package-lock.json
+
+# A Python of your choice: make install PYTHON=/opt/python3.13/bin/python3
+PYTHON ?=
+# More for pytest, the benchmark or the demo: make test ARGS="-k retention -x"
+ARGS ?=
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: install
+install: .venv/.stoker ## make .venv with Stoker and all it is developed with
+
+.PHONY: demo
+demo: install ## produce 500,000 orders to an embedded broker and read them back
+	$(BIN)/python examples/orders.py $(ARGS)
+
+.PHONY: test
+test: ## run the tests, foreign clients included
+	@$(MAKE) --no-print-directory -j4 set-up
+	$(BIN)/pytest $(ARGS)
+
+.PHONY: clients
+clients: ## run only the tests in which foreign clients talk to Stoker
+	@$(MAKE) --no-print-directory -j4 set-up
+	$(BIN)/pytest -m "clients and not soak" $(ARGS)
+
+.PHONY: soak
+soak: ## run the long fault and fuzz tests
+	@$(MAKE) --no-print-directory -j4 set-up
+	$(BIN)/pytest -m soak --timeout=0 --hypothesis-profile=soak $(ARGS)
+
+.PHONY: bench
+bench: install kafka-jars ## measure Stoker beside Apache Kafka and write docs/benchmarks.md
+	$(BIN)/python -m benchmarks.broker $(ARGS)
+
+.PHONY: lint
+lint: install ## check style, types and the layers of the rooms
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: format
+format: install ## sort the imports and format the code
+	$(BIN)/ruff check --select I --fix
+	$(BIN)/ruff format
+
+.PHONY: acceptance
+acceptance: install ## write docs/acceptance.md from the tests' acceptance markers
+	$(BIN)/python -m tools.acceptance
+
+.PHONY: lock
+lock: .cache/uv/bin/uv ## pin and hash the dependencies of pyproject.toml (ARGS=--upgrade for newer ones)
+	$(UV_COMPILE) pyproject.toml -o requirements/runtime.txt
+	$(UV_COMPILE) pyproject.toml --group dev -c requirements/runtime.txt -o requirements/development.txt
+
+.PHONY: kafka-jars
+kafka-jars: $(KAFKA_JARS) ## fetch Apache Kafka's jars for tests and benchmarks
+
+.PHONY: node-modules
+node-modules: $(NODE_MODULES) ## fetch kafkajs for the tests
+
+.PHONY: kcat
+kcat: ## install kcat for the tests (Debian and Ubuntu, as root)
+	@if command -v kcat >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "installing kcat"; \
+		export DEBIAN_FRONTEND=noninteractive; \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends kcat </dev/null >/dev/null; \
+	else \
+		echo "kcat is not installed, so its tests are skipped: apt install kcat, or brew install kcat" >&2; \
+	fi
+
+.PHONY: clean
+clean: ## remove all that make has made
+	rm -rf .venv .cache $(KAFKAJS)/node_modules build dist
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests benchmarks tools examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# What the tests need; apart, so that its parts are fetched side by side.
+.PHONY: set-up
+set-up: install kafka-jars node-modules kcat
+
+# `$(call need,program,package)` stops with the name of what to install.
+need = command -v $(1) >/dev/null || { echo "$(1) is not installed: install $(2)" >&2; exit 1; }
+
+.venv/.requirements: requirements/development.txt
+	@echo "making .venv"
+	@python=; for each in $(PYTHON) python3 python3.13 python3.12 python3.11 python3.14; do \
+		if $$each -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then python=$$each; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+		echo "no Python 3.11 or newer that can make a virtual environment: install python3 and python3-venv" >&2; exit 1; \
+	fi; \
+	[ -x $(BIN)/pip ] && $(BIN)/python -c '' || $$python -m venv --clear .venv
+	@$(BIN)/pip install -q --only-binary :all: --require-hashes -r requirements/development.txt
+	@touch $@
+
+.venv/.stoker: .venv/.requirements pyproject.toml
+	@$(BIN)/pip install -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(KAFKA_JARS): tests/java/pom.xml
+	@$(call need,mvn,a JDK (17 or newer) and Maven)
+	@echo "fetching Apache Kafka's jars"
+	@rm -rf $(@D)
+	@mvn -q -B -Dstyle.color=never -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(@D) </dev/null
+	@touch $@
+
+$(NODE_MODULES): $(KAFKAJS)/package-lock.json
+	@$(call need,npm,Node.js with npm)
+	@echo "fetching kafkajs"
+	@npm ci --prefix $(KAFKAJS) --ignore-scripts --no-audit --no-fund --loglevel=error </dev/null
+	@touch $@
+
+# Without annotations and index lines the files say nothing of the machine they were made on.
+UV_COMPILE = .cache/uv/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-annotate --custom-compile-command "make lock" $(ARGS)
+
+.cache/uv/bin/uv:
+	@python3 -m venv .cache/uv
+	@.cache/uv/bin/pip install -q uv
