@@ -1,0 +1,47 @@
+"""What all tests share: what their markers need of the machine, and how hard Hypothesis tries.
+
+A test that needs a program this machine lacks is skipped with the name of what to install; `make test` installs or
+demands all of them first, so that nothing is skipped there unseen.
+"""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+pytest_plugins = ["pytester"]
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+KAFKA_JARS = REPOSITORY / ".cache" / "kafka-jars"
+NODE_MODULES = REPOSITORY / "tests" / "clients" / "kafkajs" / "node_modules"
+
+# Machines that run tests are busy: how long one example takes says nothing there, so there is no deadline.
+hypothesis.settings.register_profile("stoker", deadline=None, print_blob=True)
+hypothesis.settings.register_profile("soak", parent=hypothesis.settings.get_profile("stoker"), max_examples=10_000)
+hypothesis.settings.load_profile("stoker")
+
+PREREQUISITES: dict[str, tuple[Callable[[], bool], str]] = {
+    "java": (
+        lambda: shutil.which("java") is not None and (KAFKA_JARS / ".complete").exists(),
+        "needs a JDK, Maven and `make kafka-jars`",
+    ),
+    "kcat": (lambda: shutil.which("kcat") is not None, "needs kcat: apt install kcat, or brew install kcat"),
+    "node": (
+        lambda: shutil.which("node") is not None and NODE_MODULES.exists(),
+        "needs Node.js and `make node-modules`",
+    ),
+}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker, (is_met, need) in PREREQUISITES.items():
+        if item.get_closest_marker(marker) is not None and not is_met():
+            pytest.skip(need)
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root of the work tree."""
+    return REPOSITORY

@@ -1,0 +1,1 @@
+"""What develops Stoker and is not part of it."""
