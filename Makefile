@@ -45,7 +45,7 @@ soak: ## run the long fault and fuzz tests
 
 .PHONY: bench
 bench: install kafka-jars ## measure Stoker beside Apache Kafka and write docs/benchmarks.md
-	$(BIN)/python -m benchmarks.broker $(ARGS)
+	$(BIN)/python benchmarks/broker.py $(ARGS)
 
 .PHONY: lint
 lint: install ## check style, types and the layers of the rooms

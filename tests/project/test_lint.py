@@ -18,6 +18,11 @@ def test_lint_is_clean(repository: Path, command: list[str]) -> None:
     if not program.exists():
         pytest.skip(f"needs {command[0]}: make install")
     result = subprocess.run(
-        [program, *command[1:]], cwd=repository, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        [program, *command[1:]],
+        cwd=repository,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
     )
     assert result.returncode == 0, result.stdout

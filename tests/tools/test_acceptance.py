@@ -56,9 +56,7 @@ def test_the_page_is_a_table_with_its_bars_escaped() -> None:
         ('@pytest.mark.acceptance("b1")\ndef test_x(): "Shown."', "not ('b1',)"),
     ],
 )
-def test_a_marker_the_page_cannot_show_is_refused_by_name(
-    pytester: pytest.Pytester, source: str, problem: str
-) -> None:
+def test_a_marker_the_page_cannot_show_is_refused_by_name(pytester: pytest.Pytester, source: str, problem: str) -> None:
     with pytest.raises(UnusableMarker, match=r"::test_x: .*") as refusal:
         showings(collect(pytester, f"import pytest\n{source}"))
     assert problem in str(refusal.value)
@@ -66,6 +64,10 @@ def test_a_marker_the_page_cannot_show_is_refused_by_name(
 
 def test_the_page_in_docs_is_current(repository: Path) -> None:
     check = subprocess.run(
-        [sys.executable, "-m", "tools.acceptance", "--check"], cwd=repository, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tools.acceptance", "--check"],
+        cwd=repository,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert check.returncode == 0, check.stderr
