@@ -1,0 +1,53 @@
+"""Broker settings of replication. One node has no followers, so that few of them have an effect."""
+
+from stoker.broker.config.setting import (
+    CLUSTER_WIDE,
+    HIGH,
+    HONOURED,
+    MEDIUM,
+    MINUTE_MS,
+    Setting,
+    boolean,
+    int32,
+    int64,
+    string,
+)
+
+# A table reads row by row; the formatter would spread each row over a dozen lines.
+# fmt: off
+BROKER_REPLICATION_SETTINGS: tuple[Setting, ...] = (
+    boolean("auto.leader.rebalance.enable", True, "Move leaders back to the preferred replica from time to time.",
+        HIGH),
+    int32("controller.socket.timeout.ms", 30_000, "How long the controller waits on its connections to brokers."),
+    int32("default.replication.factor", 1,
+        "Replication factor of a topic whose creator names none (above 1: see `stoker.replication.factor.policy`).",
+        effect=HONOURED),
+    int32("delete.records.purgatory.purge.interval.requests", 1,
+        "Finished DeleteRecords requests kept before they are forgotten."),
+    int32("fetch.purgatory.purge.interval.requests", 1_000, "Finished fetches kept before they are forgotten."),
+    boolean("follower.fetch.last.tiered.offset.enable", False, "Let a new follower begin at the last tiered offset.",
+        MEDIUM, CLUSTER_WIDE),
+    int64("leader.imbalance.check.interval.seconds", 300, "How often it is checked whether leaders should move back.",
+        HIGH, at_least=1),
+    int32("num.replica.fetchers", 1, "Threads that follow one other broker.", HIGH, CLUSTER_WIDE, at_least=1),
+    int32("producer.purgatory.purge.interval.requests", 1_000,
+        "Finished produce requests kept before they are forgotten."),
+    int32("replica.fetch.backoff.ms", 1_000, "Pause of a follower after a failed fetch.", at_least=0),
+    int32("replica.fetch.max.bytes", 1_048_576, "Bytes a follower asks for of each partition.", at_least=0),
+    int32("replica.fetch.min.bytes", 1, "Bytes a follower waits for.", HIGH),
+    int32("replica.fetch.response.max.bytes", 10_485_760, "Bytes a follower asks for in all.", at_least=0),
+    int32("replica.fetch.wait.max.ms", 500, "How long a follower's fetch may wait.", HIGH),
+    int64("replica.high.watermark.checkpoint.interval.ms", 5_000, "How often the high watermarks are written down.",
+        HIGH, effect=HONOURED),
+    int64("replica.lag.time.max.ms", 30_000, "Time after which a follower that is behind no longer counts as in sync.",
+        HIGH),
+    string("replica.selector.class", None, "Java class that chooses the replica a consumer reads from."),
+    int32("replica.socket.receive.buffer.bytes", 65_536, "SO_RCVBUF of a follower.", HIGH),
+    int32("replica.socket.timeout.ms", 30_000, "How long a follower waits for the leader.", HIGH),
+    string("security.inter.broker.protocol", "PLAINTEXT", "Security protocol between brokers; there are no others.",
+        choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")),
+    boolean("unclean.leader.election.enable", False, "Default of the topic setting of the same name.",
+        HIGH, CLUSTER_WIDE),
+    int64("unclean.leader.election.interval.ms", 5 * MINUTE_MS,
+        "How often it is checked whether an unclean election is needed.", at_least=1, internal=True),
+)

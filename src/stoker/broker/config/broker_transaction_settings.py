@@ -1,0 +1,51 @@
+"""Broker settings of idempotent producers and transactions."""
+
+from stoker.broker.config.setting import (
+    CLUSTER_WIDE,
+    DAY_MS,
+    HIGH,
+    HONOURED,
+    HOUR_MS,
+    LOW,
+    MINUTE_MS,
+    PLANNED,
+    Setting,
+    boolean,
+    int16,
+    int32,
+)
+
+# A table reads row by row; the formatter would spread each row over a dozen lines.
+# fmt: off
+BROKER_TRANSACTION_SETTINGS: tuple[Setting, ...] = (
+    int32("add.partitions.to.txn.retry.backoff.max.ms", 100,
+        "How long in all the broker tries again to add a partition to a transaction.", HIGH, at_least=0),
+    int32("add.partitions.to.txn.retry.backoff.ms", 20,
+        "Pause before the broker tries again to add a partition to a transaction.", HIGH, at_least=1),
+    int32("producer.id.expiration.check.interval.ms", 10 * MINUTE_MS,
+        "How often it is checked which producer ids have expired.", LOW, at_least=1, effect=HONOURED, internal=True),
+    int32("producer.id.expiration.ms", DAY_MS, "How long a partition remembers a silent producer's sequence numbers.",
+        LOW, CLUSTER_WIDE, at_least=1, effect=HONOURED),
+    int32("transaction.abort.timed.out.transaction.cleanup.interval.ms", 10_000,
+        "How often it is checked which transactions have timed out.", LOW, at_least=1, effect=PLANNED),
+    int32("transaction.max.timeout.ms", 15 * MINUTE_MS, "Longest transaction time-out a producer may ask for.",
+        HIGH, at_least=1, effect=PLANNED),
+    boolean("transaction.partition.verification.enable", True,
+        "Check that a transaction has begun before its records are taken.", LOW, CLUSTER_WIDE, effect=PLANNED),
+    int32("transaction.remove.expired.transaction.cleanup.interval.ms", HOUR_MS,
+        "How often it is checked which transactional ids have expired.", LOW, at_least=1, effect=PLANNED),
+    int32("transaction.state.log.load.buffer.size", 5_242_880, "Bytes read at a time when transactions are loaded.",
+        HIGH, at_least=1, effect=PLANNED),
+    int32("transaction.state.log.min.isr", 2, "`min.insync.replicas` of `__transaction_state`.",
+        HIGH, at_least=1, effect=PLANNED),
+    int32("transaction.state.log.num.partitions", 50, "Partitions of `__transaction_state`.",
+        HIGH, at_least=1, effect=PLANNED),
+    int16("transaction.state.log.replication.factor", 3, "Replication factor of `__transaction_state`.",
+        HIGH, at_least=1, effect=PLANNED),
+    int32("transaction.state.log.segment.bytes", 104_857_600, "Segment size of `__transaction_state`.",
+        HIGH, at_least=1, effect=PLANNED),
+    boolean("transaction.two.phase.commit.enable", False,
+        "Allow transactions of an outside coordinator, without time-out.", LOW),
+    int32("transactional.id.expiration.ms", 7 * DAY_MS,
+        "How long a transactional id without transactions is remembered.", HIGH, at_least=1, effect=PLANNED),
+)

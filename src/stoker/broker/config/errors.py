@@ -1,0 +1,46 @@
+"""What the configuration refuses, and why.
+
+    StokerError
+    └── ConfigError
+        ├── InvalidConfig           a value that Kafka would refuse, or that Stoker cannot serve
+        ├── MalformedProperties     a properties file that is not one
+        └── ConfigRequestRefused    a request to show or change configs that is answered with an error code
+"""
+
+from stoker.errors import StokerError
+from stoker.wire.error_codes import ErrorCode
+
+
+class ConfigError(StokerError):
+    """The root of what this room raises on purpose."""
+
+
+class InvalidConfig(ConfigError):
+    """A value, alone or beside others, that may not be. The message is Kafka's where Kafka has one."""
+
+    def __init__(self, name: str, value: str | None, reason: str, *, message: str | None = None) -> None:
+        super().__init__(message or f"Invalid value {value} for configuration {name}: {reason}")
+        self.name = name
+        self.value = value
+        self.reason = reason
+
+    def at(self, place: str) -> "InvalidConfig":
+        """The same with the place where the value was written, such as a file and a line."""
+        return InvalidConfig(self.name, self.value, self.reason, message=f"{place}: {self}")
+
+
+class MalformedProperties(ConfigError):
+    """A properties file that cannot be read, with the number of the line."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(f"line {line}: {reason}")
+        self.line = line
+
+
+class ConfigRequestRefused(ConfigError):
+    """A request that Kafka answers with `error_code` and this message."""
+
+    def __init__(self, error_code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.error_code = error_code
+        self.message = message

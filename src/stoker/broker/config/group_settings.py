@@ -1,0 +1,46 @@
+"""The settings of one group (KIP-848, KIP-932, KIP-1071): `kafka-configs.sh --entity-type groups`."""
+
+from stoker.broker.config.setting import PLANNED, Form, Setting, boolean, int32, string
+
+# A table reads row by row; the formatter would spread each row over a dozen lines.
+# fmt: off
+GROUP_SETTINGS: tuple[Setting, ...] = (
+    int32("consumer.assignment.interval.ms", 1_000, "Shortest time between two assignments of this consumer group.",
+        at_least=0, effect=PLANNED, broker_names=("group.consumer.assignment.interval.ms",)),
+    int32("consumer.heartbeat.interval.ms", 5_000,
+        "How often a member of this consumer group is told to send a heartbeat.",
+        at_least=1, effect=PLANNED, broker_names=("group.consumer.heartbeat.interval.ms",)),
+    int32("consumer.session.timeout.ms", 45_000, "Silence after which a member of this consumer group is out.",
+        at_least=1, effect=PLANNED, broker_names=("group.consumer.session.timeout.ms",)),
+    int32("share.assignment.interval.ms", 1_000, "Shortest time between two assignments of this share group.",
+        at_least=0, broker_names=("group.share.assignment.interval.ms",)),
+    string("share.auto.offset.reset", "latest",
+        "Where a share group begins: `latest`, `earliest`, or `by_duration:` and an ISO 8601 duration ago.",
+        form=Form.OFFSET_RESET),
+    int32("share.delivery.count.limit", 5, "How often a record is delivered to this share group before it is given up.",
+        at_least=2, broker_names=("group.share.delivery.count.limit",)),
+    int32("share.heartbeat.interval.ms", 5_000, "How often a member of this share group is told to send a heartbeat.",
+        at_least=1, broker_names=("group.share.heartbeat.interval.ms",)),
+    string("share.isolation.level", "read_uncommitted", "Whether this share group sees records of open transactions.",
+        choices=("read_committed", "read_uncommitted")),
+    int32("share.partition.max.record.locks", 2_000,
+        "Records of a partition that this share group may have locked at a time.",
+        at_least=100, broker_names=("group.share.partition.max.record.locks",)),
+    int32("share.record.lock.duration.ms", 30_000, "How long a record delivered to this share group is locked.",
+        at_least=1_000, broker_names=("group.share.record.lock.duration.ms",)),
+    boolean("share.renew.acknowledge.enable", True, "Whether a member of this share group may renew its locks."),
+    int32("share.session.timeout.ms", 45_000, "Silence after which a member of this share group is out.",
+        at_least=1, broker_names=("group.share.session.timeout.ms",)),
+    int32("streams.assignment.interval.ms", 1_000, "Shortest time between two assignments of this streams group.",
+        at_least=0, broker_names=("group.streams.assignment.interval.ms",)),
+    int32("streams.heartbeat.interval.ms", 5_000,
+        "How often a member of this streams group is told to send a heartbeat.",
+        at_least=1, broker_names=("group.streams.heartbeat.interval.ms",)),
+    int32("streams.initial.rebalance.delay.ms", 3_000,
+        "How long the first rebalance of this streams group waits for more members.",
+        at_least=0, broker_names=("group.streams.initial.rebalance.delay.ms",)),
+    int32("streams.num.standby.replicas", 0, "Standby replicas of this streams group's state stores.",
+        at_least=0, broker_names=("group.streams.num.standby.replicas",)),
+    int32("streams.session.timeout.ms", 45_000, "Silence after which a member of this streams group is out.",
+        at_least=1, broker_names=("group.streams.session.timeout.ms",)),
+)

@@ -1,0 +1,76 @@
+"""Java's properties files, as `java.util.Properties` reads them.
+
+`name=value`, `name: value` or `name value`; `#` and `!` begin a comment line; a backslash at the end of a line continues it and elsewhere
+escapes (`\\t`, `\\n`, `\\u00e9`, `\\=`). A file is read as UTF-8 and, if it is not, as Latin-1, which is all that Java expects.
+"""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from stoker.broker.config.errors import MalformedProperties
+
+_WHITESPACE = " \t\f"
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_NAME_END = re.compile(r"(?:\\.|[^\\=: \t\f])*", re.DOTALL)
+_SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+class Property(NamedTuple):
+    """One setting of a file and the number of the line where it begins."""
+
+    name: str
+    value: str
+    line: int
+
+
+def read_properties(path: Path) -> list[Property]:
+    """The properties of a file in its order; a name may come more than once. Raises OSError and MalformedProperties."""
+    content = path.read_bytes()
+    try:
+        return parse_properties(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        return parse_properties(content.decode("latin-1"))
+
+
+def parse_properties(text: str) -> list[Property]:
+    """The properties of a text in its order; a name may come more than once. Raises MalformedProperties."""
+    found: list[Property] = []
+    lines = enumerate(_LINE_END.split(text), 1)
+    for number, line in lines:
+        logical = line.lstrip(_WHITESPACE)
+        if not logical or logical[0] in "#!":
+            continue
+        while _ends_in_continuation(logical):
+            _, following = next(lines, (0, ""))
+            logical = logical[:-1] + following.lstrip(_WHITESPACE)
+        found.append(_property(logical, number))
+    return found
+
+
+def _ends_in_continuation(line: str) -> bool:
+    backslashes = len(line) - len(line.rstrip("\\"))
+    return backslashes % 2 == 1
+
+
+def _property(logical: str, line: int) -> Property:
+    name_match = _NAME_END.match(logical)
+    assert name_match is not None, "the pattern matches the empty text"
+    separator = _SEPARATOR.match(logical, name_match.end())
+    assert separator is not None, "the pattern matches the empty text"
+    return Property(_unescape(name_match.group(), line), _unescape(logical[separator.end() :], line), line)
+
+
+def _unescape(text: str, line: int) -> str:
+    if "\\" not in text:
+        return text
+
+    def replacement(escape: re.Match[str]) -> str:
+        letter = escape.group(1)
+        if letter == "u":
+            raise MalformedProperties(line, r"malformed \uxxxx encoding: four hexadecimal digits must follow \u")
+        return chr(int(letter[1:], 16)) if letter[0] == "u" else _LETTERS.get(letter, letter)
+
+    return _ESCAPE.sub(replacement, text)
