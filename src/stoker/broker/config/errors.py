@@ -1,10 +1,10 @@
 """What the configuration refuses, and why.
 
-    StokerError
-    └── ConfigError
-        ├── InvalidConfig           a value that Kafka would refuse, or that Stoker cannot serve
-        ├── MalformedProperties     a properties file that is not one
-        └── ConfigRequestRefused    a request to show or change configs that is answered with an error code
+StokerError
+└── ConfigError
+    ├── InvalidConfig           a value that Kafka would refuse, or that Stoker cannot serve
+    ├── MalformedProperties     a properties file that is not one
+    └── ConfigRequestRefused    a request to show or change configs that is answered with an error code
 """
 
 from stoker.errors import StokerError

@@ -1,6 +1,5 @@
 """`listeners` and `advertised.listeners`: from `PLAINTEXT://host:port` to what a server can bind and a client can be told."""
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -93,6 +92,8 @@ def parse_listeners(
 
 def _ip_version(listener: Listener) -> int:
     """4 or 6; 0 for a host name or every interface."""
+    import ipaddress  # slow to import, and seldom needed
+
     try:
         return ipaddress.ip_address(listener.host).version
     except ValueError:
