@@ -1,0 +1,231 @@
+"""The two brokers: how each is started, asked for its first ack, and stopped."""
+
+import shutil
+import socket
+import struct
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from side_by_side import canned, processes
+from side_by_side.processes import LoadFailed
+
+START_TIMEOUT_SECONDS = 60.0
+TOPIC_TIMEOUT_SECONDS = 60.0
+FIRST_ACK_TOPIC = "first-ack"
+CLUSTER_ID = "c2lkZS1ieS1zaWRlLWlkMQ"
+KAFKA_QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
+# Those of Kafka's own bin/kafka-server-start.sh.
+KAFKA_JVM_OPTIONS = [
+    "-Xmx1G",
+    "-Xms1G",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-Djava.awt.headless=true",
+    KAFKA_QUIET,
+]
+
+
+class Peer(ABC):
+    """A broker on an ephemeral port of 127.0.0.1 with everything it writes under `directory`."""
+
+    name: str
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.port = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._admin: AdminClient | None = None
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Do what this broker needs done once before its first start on an empty directory."""
+
+    @abstractmethod
+    def command(self) -> list[str]:
+        """The command that starts it."""
+
+    @property
+    def brokers(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, f"{self.name} is not running"
+        return self._process.pid
+
+    def start(self) -> float:
+        """Start the broker and produce one record; return the seconds from exec to its ack."""
+        started = time.monotonic()
+        with (self.directory / "broker.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        try:
+            self._wait_for_first_ack(started + START_TIMEOUT_SECONDS)
+        except BaseException:
+            self.stop()
+            raise
+        return time.monotonic() - started
+
+    def stop(self) -> None:
+        self._admin = None
+        if self._process is not None:
+            processes.stop(self._process)
+            self._process = None
+
+    def create_topic(self, topic: str, partitions: int) -> None:
+        """Create a topic and wait until each partition has a leader that knows it is."""
+        config = {"file.delete.delay.ms": "100"}  # so that a round's files are gone before the next but one begins
+        self._admin = self._admin or AdminClient({"bootstrap.servers": self.brokers})
+        try:
+            for future in self._admin.create_topics(
+                [NewTopic(topic, num_partitions=partitions, replication_factor=1, config=config)],
+                operation_timeout=TOPIC_TIMEOUT_SECONDS,
+                request_timeout=TOPIC_TIMEOUT_SECONDS,
+            ).values():
+                future.result()
+            deadline = time.monotonic() + TOPIC_TIMEOUT_SECONDS
+            while not self._is_led(topic, partitions):
+                if time.monotonic() > deadline:
+                    raise LoadFailed(f"{self.name}: topic {topic} has no leaders after {TOPIC_TIMEOUT_SECONDS:.0f} s")
+                time.sleep(0.02)
+            # Kafka names a leader before that leader is ready; this is retried until each partition answers.
+            latest = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
+            for asked in self._admin.list_offsets(latest, request_timeout=TOPIC_TIMEOUT_SECONDS).values():
+                asked.result()
+        except KafkaException as error:
+            raise LoadFailed(f"{self.name}: topic {topic} could not be created: {error}") from error
+
+    def _is_led(self, topic: str, partitions: int) -> bool:
+        assert self._admin is not None
+        known = self._admin.list_topics(topic, timeout=TOPIC_TIMEOUT_SECONDS).topics[topic].partitions
+        return len(known) == partitions and all(each.leader >= 0 and each.error is None for each in known.values())
+
+    def delete_topic(self, topic: str) -> None:
+        assert self._admin is not None
+        try:
+            for future in self._admin.delete_topics([topic], operation_timeout=TOPIC_TIMEOUT_SECONDS).values():
+                future.result()
+        except KafkaException as error:
+            raise LoadFailed(f"{self.name}: topic {topic} could not be deleted: {error}") from error
+
+    def last_lines(self) -> str:
+        log = self.directory / "broker.log"
+        return " | ".join(log.read_text(errors="replace").splitlines()[-5:]) if log.exists() else ""
+
+    def _wait_for_first_ack(self, deadline: float) -> None:
+        assert self._process is not None
+        request = canned.metadata(FIRST_ACK_TOPIC)
+        produce = canned.produce(FIRST_ACK_TOPIC, canned.record_batch(value_size=100, about_bytes=100)).data
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                raise LoadFailed(f"{self.name} ended with status {self._process.returncode}: {self.last_lines()}")
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+                    connection.settimeout(START_TIMEOUT_SECONDS)
+                    while time.monotonic() < deadline:
+                        _ask(connection, request)
+                        if canned.produce_error(_ask(connection, produce)) == 0:
+                            return
+                        time.sleep(0.002)
+            except OSError:  # not listening yet, or a connection that the starting broker dropped
+                time.sleep(0.002)
+        raise LoadFailed(f"{self.name} gave no ack in {START_TIMEOUT_SECONDS:.0f} s: {self.last_lines()}")
+
+
+class Stoker(Peer):
+    name = "stoker"
+
+    def __init__(self, directory: Path, executable: Path) -> None:
+        super().__init__(directory)
+        self._executable = executable
+
+    def prepare(self) -> None:
+        self.directory.mkdir(parents=True)
+        (self.port,) = free_ports(1)
+
+    def command(self) -> list[str]:
+        data = self.directory / "data"
+        return [str(self._executable), "broker", "--data-dir", str(data), "--listen", f"127.0.0.1:{self.port}"]
+
+
+class ApacheKafka(Peer):
+    name = "kafka"
+
+    def __init__(self, directory: Path, jars: Path) -> None:
+        super().__init__(directory)
+        self._jars = jars
+
+    def prepare(self) -> None:
+        """Write the properties and format the data directory."""
+        self.directory.mkdir(parents=True)
+        self.port, controller_port = free_ports(2)
+        properties = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller_port}",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller_port}",
+            "log.dirs": str(self.directory / "data"),
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+        }
+        self._properties.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+        processes.run(
+            [
+                *("java", KAFKA_QUIET, "-cp", f"{self._jars}/*", "kafka.tools.StorageTool", "format"),
+                *("-t", CLUSTER_ID, "-c", self._properties, "--standalone"),
+            ]
+        )
+
+    def command(self) -> list[str]:
+        return ["java", *KAFKA_JVM_OPTIONS, "-cp", f"{self._jars}/*", "kafka.Kafka", str(self._properties)]
+
+    @property
+    def _properties(self) -> Path:
+        return self.directory / "server.properties"
+
+
+def remove(peer: Peer) -> None:
+    """Stop a broker and remove all it wrote."""
+    try:
+        peer.stop()
+    finally:
+        shutil.rmtree(peer.directory, ignore_errors=True)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports nobody listens on now; all are held until the last is found, so that they differ."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [int(each.getsockname()[1]) for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def _ask(connection: socket.socket, request: bytes) -> bytes:
+    connection.sendall(request)
+    (length,) = struct.unpack(">i", _receive_exactly(connection, 4))
+    return _receive_exactly(connection, length)
+
+
+def _receive_exactly(connection: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        received = connection.recv(count - len(data))
+        if not received:
+            raise ConnectionResetError("the broker closed the connection")
+        data += received
+    return data
