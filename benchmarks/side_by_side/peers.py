@@ -93,14 +93,10 @@ class Peer(ABC):
             ).values():
                 future.result()
             deadline = time.monotonic() + TOPIC_TIMEOUT_SECONDS
-            while not self._is_led(topic, partitions):
+            while not (self._is_led(topic, partitions) and self._is_served(topic, partitions)):
                 if time.monotonic() > deadline:
                     raise LoadFailed(f"{self.name}: topic {topic} has no leaders after {TOPIC_TIMEOUT_SECONDS:.0f} s")
                 time.sleep(0.02)
-            # Kafka names a leader before that leader is ready; this is retried until each partition answers.
-            latest = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
-            for asked in self._admin.list_offsets(latest, request_timeout=TOPIC_TIMEOUT_SECONDS).values():
-                asked.result()
         except KafkaException as error:
             raise LoadFailed(f"{self.name}: topic {topic} could not be created: {error}") from error
 
@@ -108,6 +104,14 @@ class Peer(ABC):
         assert self._admin is not None
         known = self._admin.list_topics(topic, timeout=TOPIC_TIMEOUT_SECONDS).topics[topic].partitions
         return len(known) == partitions and all(each.leader >= 0 and each.error is None for each in known.values())
+
+    def _is_served(self, topic: str, partitions: int) -> bool:
+        """Whether each partition answers: Kafka names a leader a little before that leader is ready."""
+        assert self._admin is not None
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # confluent-kafka leaves it untyped
+        wanted = {TopicPartition(topic, number): latest for number in range(partitions)}
+        asked = self._admin.list_offsets(wanted, request_timeout=TOPIC_TIMEOUT_SECONDS)
+        return all(future.exception(TOPIC_TIMEOUT_SECONDS) is None for future in asked.values())
 
     def delete_topic(self, topic: str) -> None:
         assert self._admin is not None
