@@ -55,6 +55,7 @@ def test_the_page_is_a_table_with_its_bars_escaped() -> None:
         ('@pytest.mark.acceptance\ndef test_x(): "Shown."', "takes row ids"),
         ('@pytest.mark.acceptance("b1")\ndef test_x(): "Shown."', "not ('b1',)"),
     ],
+    ids=["no docstring", "no row", "not a row"],
 )
 def test_a_marker_the_page_cannot_show_is_refused_by_name(pytester: pytest.Pytester, source: str, problem: str) -> None:
     with pytest.raises(UnusableMarker, match=r"::test_x: .*") as refusal:
