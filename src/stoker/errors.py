@@ -1,8 +1,9 @@
 """Every exception Stoker raises on purpose.
 
-    StokerError
-    ├── MalformedMessage        bytes that are not the Kafka message they claim to be
-    └── CorruptRecords          a record batch whose bytes contradict themselves
+StokerError
+├── MalformedMessage        bytes that are not the Kafka message they claim to be
+├── UnencodableMessage      a message that cannot be written in the version asked for
+└── CorruptRecords          a record batch whose bytes contradict themselves
 """
 
 
@@ -12,6 +13,10 @@ class StokerError(Exception):
 
 class MalformedMessage(StokerError):
     """Bytes that are not the Kafka message they claim to be."""
+
+
+class UnencodableMessage(StokerError):
+    """A message that cannot be written in the version asked for: the caller's mistake, not the peer's."""
 
 
 class CorruptRecords(StokerError):

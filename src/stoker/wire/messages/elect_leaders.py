@@ -1,0 +1,31 @@
+"""ElectLeaders (API key 43): elect leaders of partitions."""
+
+from stoker.wire.schema import Request, Response, Struct, array, int8, int16, int32, string
+
+
+class TopicPartitions(Struct):
+    topic: str = string("0+")
+    partitions: list[int] = array(int32, "0+")
+
+
+class ElectLeadersRequest(Request, key=43, versions="0-2", flexible="2+"):
+    election_type: int = int8("1+", ignorable=False)
+    topic_partitions: list[TopicPartitions] | None = array(TopicPartitions, "0+", nullable="0+")
+    timeout_ms: int = int32("0+", default=60000)
+
+
+class PartitionResult(Struct):
+    partition_id: int = int32("0+")
+    error_code: int = int16("0+")
+    error_message: str | None = string("0+", nullable="0+")
+
+
+class ReplicaElectionResult(Struct):
+    topic: str = string("0+")
+    partition_result: list[PartitionResult] = array(PartitionResult, "0+")
+
+
+class ElectLeadersResponse(Response, key=43, versions="0-2", flexible="2+"):
+    throttle_time_ms: int = int32("0+")
+    error_code: int = int16("1+", ignorable=False)
+    replica_election_results: list[ReplicaElectionResult] = array(ReplicaElectionResult, "0+")

@@ -1,0 +1,23 @@
+"""ListTransactions (API key 66): the transactions that a coordinator knows."""
+
+from stoker.wire.schema import Request, Response, Struct, array, int16, int32, int64, string
+
+
+class ListTransactionsRequest(Request, key=66, versions="0-2", flexible="0+"):
+    state_filters: list[str] = array(string, "0+")
+    producer_id_filters: list[int] = array(int64, "0+")
+    duration_filter: int = int64("1+", default=-1, ignorable=False)
+    transactional_id_pattern: str | None = string("2+", nullable="2+", default=None, ignorable=False)
+
+
+class TransactionState(Struct):
+    transactional_id: str = string("0+")
+    producer_id: int = int64("0+")
+    transaction_state: str = string("0+")
+
+
+class ListTransactionsResponse(Response, key=66, versions="0-2", flexible="0+"):
+    throttle_time_ms: int = int32("0+")
+    error_code: int = int16("0+")
+    unknown_state_filters: list[str] = array(string, "0+")
+    transaction_states: list[TransactionState] = array(TransactionState, "0+")

@@ -1,0 +1,409 @@
+"""Record batches of message format 2: the unit that producers send, logs keep and consumers fetch.
+
+A batch is a header of 61 bytes and, after it, the records, compressed together or not. The checksum covers everything
+from the attributes on, so that a broker may write base offset and leader epoch into a batch without touching the rest.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import IntEnum
+from struct import Struct as Layout
+from struct import error as struct_error
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from stoker.errors import CorruptRecords
+from stoker.wire.compression import Codec, compress, decompress
+from stoker.wire.schema import Buffer
+
+HEADER = Layout(">qiibIhiqqqhii")
+HEADER_SIZE = HEADER.size
+MAGIC = 2
+
+LENGTH_OFFSET = 12
+"""`batch_length` counts the bytes after itself, of which the first 12 of the batch are none."""
+LEADER_EPOCH_OFFSET = 12
+CRC_OFFSET = 17
+ATTRIBUTES_OFFSET = 21
+
+NO_TIMESTAMP = -1
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_SEQUENCE = -1
+NO_LEADER_EPOCH = -1
+
+CODEC_MASK = 0x07
+LOG_APPEND_TIME_FLAG = 0x08
+TRANSACTIONAL_FLAG = 0x10
+CONTROL_FLAG = 0x20
+DELETE_HORIZON_FLAG = 0x40
+
+_MINIMUM_RECORD_SIZE = 7
+_CRC = Layout(">I")
+_CONTROL_KEY = Layout(">hh")
+_END_TRANSACTION_MARKER = Layout(">hi")
+
+
+class TimestampType(IntEnum):
+    """Whose clock the timestamps are from."""
+
+    CREATE_TIME = 0
+    LOG_APPEND_TIME = 1
+
+
+class ControlType(IntEnum):
+    """What a control record says, as far as brokers write them to partitions of topics."""
+
+    ABORT = 0
+    COMMIT = 1
+
+
+class BatchHeader(NamedTuple):
+    """The header, field by field as it is on disk."""
+
+    base_offset: int
+    batch_length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole batch, header included."""
+        return self.batch_length + LENGTH_OFFSET
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def last_sequence(self) -> int:
+        """Sequence number of the last record; after 2^31 - 1 comes 0."""
+        if self.base_sequence == NO_SEQUENCE:
+            return NO_SEQUENCE
+        return (self.base_sequence + self.last_offset_delta) & 0x7FFF_FFFF
+
+    @property
+    def codec(self) -> int:
+        """The compression type; 5 to 7 are none of `Codec`."""
+        return self.attributes & CODEC_MASK
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & TRANSACTIONAL_FLAG)
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & CONTROL_FLAG)
+
+    @property
+    def is_log_append_time(self) -> bool:
+        return bool(self.attributes & LOG_APPEND_TIME_FLAG)
+
+    @property
+    def has_producer_id(self) -> bool:
+        return self.producer_id > NO_PRODUCER_ID
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When the tombstones of a compacted batch may go; it takes the place of the base timestamp (KIP-534)."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON_FLAG else None
+
+
+class Record(NamedTuple):
+    """One record, wherever it came from."""
+
+    offset: int = 0
+    timestamp: int = NO_TIMESTAMP
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: Sequence[tuple[str, bytes | None]] = ()
+
+
+def read_header(view: Buffer, position: int = 0) -> BatchHeader:
+    """The header at `position`, unchecked; raises CorruptRecords if fewer than 61 bytes are there."""
+    try:
+        return BatchHeader._make(HEADER.unpack_from(view, position))
+    except struct_error:
+        raise CorruptRecords(
+            f"a batch header takes {HEADER_SIZE} bytes, {len(view) - position} are left at position {position}"
+        ) from None
+
+
+def crc_is_valid(view: memoryview, position: int, header: BatchHeader) -> bool:
+    """Whether the batch at `position`, whose header this is, is whole and has the checksum it claims."""
+    end = position + header.size
+    if header.size < HEADER_SIZE or end > len(view):
+        return False
+    return crc32c(view[position + ATTRIBUTES_OFFSET : end]) == header.crc
+
+
+def iterate_records(batch: Buffer, max_decompressed_bytes: int) -> Iterator[Record]:
+    """The records of the one batch at the start of `batch`, decompressed if need be.
+
+    Raises CorruptRecords, at the first record that is wrong, if lengths, counts or offsets contradict each other, if the
+    records decompress to more than `max_decompressed_bytes`, or if bytes are left over. The checksum is not looked at.
+    """
+    header = read_header(batch)
+    if header.magic != MAGIC:
+        raise CorruptRecords(f"the batch at offset {header.base_offset} has magic {header.magic}, not {MAGIC}")
+    if header.size < HEADER_SIZE or header.size > len(batch):
+        raise CorruptRecords(
+            f"the batch at offset {header.base_offset} says it has {header.size} bytes, {len(batch)} are there"
+        )
+    packed = memoryview(batch)[HEADER_SIZE : header.size]
+    data = bytes(packed) if header.codec == Codec.NONE else decompress(header.codec, packed, max_decompressed_bytes)
+    if not 0 <= header.record_count * _MINIMUM_RECORD_SIZE <= len(data):
+        raise CorruptRecords(
+            f"the batch at offset {header.base_offset} says it has {header.record_count} records in {len(data)} bytes"
+        )
+    return _iterate(header, data)
+
+
+def _iterate(header: BatchHeader, data: bytes) -> Iterator[Record]:
+    position = 0
+    index = 0
+    base_offset, base_timestamp = header.base_offset, header.base_timestamp
+    last_delta = header.last_offset_delta
+    append_time = header.max_timestamp if header.is_log_append_time else None
+    try:
+        while index < header.record_count:
+            length, position = decode_varint(data, position)
+            stop = position + length
+            # The byte at `position` holds attributes, of which none is in use.
+            timestamp_delta, position = decode_varint(data, position + 1)
+            offset_delta, position = decode_varint(data, position)
+            key, position = _bytes_at(data, position)
+            value, position = _bytes_at(data, position)
+            header_count = data[position]
+            if header_count:
+                headers, position = _headers_at(data, position, stop)
+            else:
+                headers = ()
+                position += 1
+            if position != stop:
+                raise CorruptRecords(f"has {length} bytes by its length, {length + position - stop} by its content")
+            if not 0 <= offset_delta <= last_delta:
+                raise CorruptRecords(f"has offset delta {offset_delta}, the last one is {last_delta}")
+            yield Record(
+                base_offset + offset_delta,
+                base_timestamp + timestamp_delta if append_time is None else append_time,
+                key,
+                value,
+                headers,
+            )
+            index += 1
+    except CorruptRecords as error:
+        raise CorruptRecords(f"record {index} of the batch at offset {base_offset} {error}") from None
+    except IndexError:
+        raise CorruptRecords(f"record {index} of the batch at offset {base_offset} ends too early") from None
+    except UnicodeDecodeError:
+        raise CorruptRecords(
+            f"record {index} of the batch at offset {base_offset} has a header key that is not UTF-8"
+        ) from None
+    if position != len(data):
+        raise CorruptRecords(
+            f"the batch at offset {base_offset} has {len(data) - position} bytes after its last record"
+        )
+
+
+def _bytes_at(data: bytes, position: int) -> tuple[bytes | None, int]:
+    length, position = decode_varint(data, position)
+    if length < 0:
+        if length != -1:
+            raise CorruptRecords(f"has a key or value of length {length}")
+        return None, position
+    stop = position + length
+    if stop > len(data):
+        raise CorruptRecords(f"has a key or value of {length} bytes where {len(data) - position} are left")
+    return data[position:stop], stop
+
+
+def _headers_at(data: bytes, position: int, stop: int) -> tuple[tuple[tuple[str, bytes | None], ...], int]:
+    count, position = decode_varint(data, position)
+    if not 0 <= count * 2 <= stop - position:
+        raise CorruptRecords(f"has {count} headers in {stop - position} bytes")
+    headers = []
+    for _ in range(count):
+        key, position = _bytes_at(data, position)
+        if key is None:
+            raise CorruptRecords("has a header without a key")
+        value, position = _bytes_at(data, position)
+        headers.append((key.decode(), value))
+    return tuple(headers), position
+
+
+def build_batch(
+    records: Iterable[Record],
+    *,
+    base_offset: int = 0,
+    codec: int = Codec.NONE,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    leader_epoch: int = NO_LEADER_EPOCH,
+    control: bool = False,
+    transactional: bool = False,
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME,
+    keep_offsets: bool = False,
+    last_offset_delta: int | None = None,
+    delete_horizon_ms: int | None = None,
+) -> bytes:
+    """A batch of these records, numbered from `base_offset` in their order.
+
+    With `keep_offsets` they stay at their own offsets, as after compaction; `last_offset_delta` then keeps the end of the
+    batch where it was. With LOG_APPEND_TIME all records have the highest of their timestamps.
+    """
+    body = bytearray()
+    count = 0
+    base_timestamp = max_timestamp = NO_TIMESTAMP
+    last_delta = -1
+    for record in records:
+        if count == 0:
+            base_timestamp = record.timestamp if delete_horizon_ms is None else delete_horizon_ms
+        max_timestamp = max(max_timestamp, record.timestamp)
+        last_delta = record.offset - base_offset if keep_offsets else count
+        if last_delta < 0:
+            raise ValueError(f"record at offset {record.offset} is before the base offset {base_offset}")
+        _append_record(body, record, record.timestamp - base_timestamp, last_delta)
+        count += 1
+    if last_offset_delta is not None:
+        if last_offset_delta < last_delta:
+            raise ValueError(f"the last record has offset delta {last_delta}, more than {last_offset_delta}")
+        last_delta = last_offset_delta
+    if last_delta < 0:
+        raise ValueError("a batch without records needs last_offset_delta")
+    attributes = (
+        codec
+        | (LOG_APPEND_TIME_FLAG if timestamp_type is TimestampType.LOG_APPEND_TIME else 0)
+        | (TRANSACTIONAL_FLAG if transactional else 0)
+        | (CONTROL_FLAG if control else 0)
+        | (DELETE_HORIZON_FLAG if delete_horizon_ms is not None else 0)
+    )
+    packed = body if codec == Codec.NONE else compress(codec, body)
+    batch = bytearray(HEADER_SIZE)
+    HEADER.pack_into(
+        batch,
+        0,
+        base_offset,
+        HEADER_SIZE - LENGTH_OFFSET + len(packed),
+        leader_epoch,
+        MAGIC,
+        0,
+        attributes,
+        last_delta,
+        base_timestamp,
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        count,
+    )
+    batch += packed
+    with memoryview(batch) as view:
+        _CRC.pack_into(batch, CRC_OFFSET, crc32c(view[ATTRIBUTES_OFFSET:]))
+    return bytes(batch)
+
+
+def _append_record(body: bytearray, record: Record, timestamp_delta: int, offset_delta: int) -> None:
+    out = bytearray(b"\0")
+    out += encode_varint(timestamp_delta)
+    out += encode_varint(offset_delta)
+    _append_bytes(out, record.key)
+    _append_bytes(out, record.value)
+    out += encode_varint(len(record.headers))
+    for key, value in record.headers:
+        _append_bytes(out, key.encode())
+        _append_bytes(out, value)
+    body += encode_varint(len(out))
+    body += out
+
+
+def _append_bytes(out: bytearray, data: bytes | None) -> None:
+    if data is None:
+        out += b"\1"
+    else:
+        out += encode_varint(len(data))
+        out += data
+
+
+def build_end_transaction_batch(
+    control_type: ControlType,
+    *,
+    producer_id: int,
+    producer_epoch: int,
+    timestamp: int,
+    coordinator_epoch: int = 0,
+    base_offset: int = 0,
+    leader_epoch: int = NO_LEADER_EPOCH,
+) -> bytes:
+    """The control batch that ends a transaction of this producer in a partition."""
+    key = _CONTROL_KEY.pack(0, control_type)
+    value = _END_TRANSACTION_MARKER.pack(0, coordinator_epoch)
+    return build_batch(
+        [Record(timestamp=timestamp, key=key, value=value)],
+        base_offset=base_offset,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        leader_epoch=leader_epoch,
+        control=True,
+        transactional=True,
+    )
+
+
+def control_type_of(record: Record) -> ControlType | None:
+    """What a record of a control batch says; None for types that do not end transactions. Raises CorruptRecords."""
+    if record.key is None or len(record.key) < _CONTROL_KEY.size:
+        raise CorruptRecords(f"the control record at offset {record.offset} has no type")
+    _version, number = _CONTROL_KEY.unpack_from(record.key)
+    return ControlType(number) if number in (ControlType.ABORT, ControlType.COMMIT) else None
+
+
+def coordinator_epoch_of(record: Record) -> int:
+    """The epoch of the coordinator that ended the transaction. Raises CorruptRecords."""
+    if record.value is None or len(record.value) < _END_TRANSACTION_MARKER.size:
+        raise CorruptRecords(f"the control record at offset {record.offset} has no coordinator epoch")
+    _version, epoch = _END_TRANSACTION_MARKER.unpack_from(record.value)
+    return int(epoch)
+
+
+def decode_varint(data: Buffer, position: int) -> tuple[int, int]:
+    """A zigzag varint of at most 64 bits, and the position after it."""
+    byte = data[position]
+    position += 1
+    if byte < 128:
+        return (byte >> 1) ^ -(byte & 1), position
+    value = byte & 127
+    for shift in (7, 14, 21, 28, 35, 42, 49, 56, 63):
+        byte = data[position]
+        position += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            value &= 0xFFFF_FFFF_FFFF_FFFF
+            return (value >> 1) ^ -(value & 1), position
+    raise CorruptRecords("has a varint of more than 10 bytes")
+
+
+def encode_varint(value: int) -> bytes:
+    """A zigzag varint of a number that fits in 64 bits."""
+    rest = (value << 1) ^ (value >> 63)
+    if 0 <= rest < 128:
+        return rest.to_bytes()
+    out = bytearray()
+    while rest > 127:
+        out.append(rest & 127 | 128)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
