@@ -1,0 +1,137 @@
+"""Produce (key 0), versions 3 to 13: append record batches, as they are, to the logs of their partitions.
+
+Behaves as Kafka 4: one batch a partition and request, message format 2 only, acks 0, 1 and -1 (with one replica the
+last two mean the same). acks=0 gets no reply, and a closed connection when something failed. A topic whose
+`flush.messages` is due is flushed to the disk before the reply, together with all that waits for the same flush.
+Left out: transactional producers (refused with INVALID_TXN_STATE), tiered storage.
+"""
+
+from collections.abc import Coroutine
+from typing import Any
+from uuid import UUID
+
+from stoker.broker.metadata import INTERNAL_TOPICS
+from stoker.broker.node import Node
+from stoker.broker.partitions import Partition
+from stoker.broker.reply import EncodedBody, NoReply, Reply
+from stoker.broker.request import RequestContext
+from stoker.log.errors import AppendRefused
+from stoker.log.partition import PartitionLog
+from stoker.wire.error_codes import ErrorCode
+from stoker.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from stoker.wire.produce_hot_path import AppendedPartition, ProduceCall, decode_produce, encode_produced
+
+decode = decode_produce
+
+Outcome = AppendedPartition | PartitionProduceResponse
+
+
+def handle(node: Node, context: RequestContext, call: ProduceCall) -> Reply | Coroutine[Any, Any, Reply]:
+    outcomes: list[tuple[str | UUID, list[Outcome]]] = []
+    to_flush: list[PartitionLog] = []
+    failed = False
+    for topic, produced in call.topics:
+        partitions = node.partitions.of_topic(topic)
+        topic_outcomes: list[Outcome] = []
+        for index, records in produced:
+            try:
+                partition = _writable(partitions, topic, index, call)
+                if records is None:
+                    raise AppendRefused(ErrorCode.INVALID_RECORD, "a Produce request must carry a record batch")
+                log = partition.log
+                if log is None:
+                    raise AppendRefused(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {partition} is offline")
+                appended = log.append(records, leader_epoch=partition.leader_epoch)
+            except AppendRefused as refusal:
+                failed = True
+                topic_outcomes.append(_refusal(index, refusal))
+                continue
+            topic_outcomes.append(
+                AppendedPartition(index, appended.base_offset, appended.log_append_time_ms, appended.log_start_offset)
+            )
+            if not appended.duplicate:
+                partition.grew(len(records))
+                if log.flush_is_due:
+                    to_flush.append(log)
+        outcomes.append((topic, topic_outcomes))
+    if to_flush:
+        return _flush_then_reply(node, to_flush, context.api_version, call.acks, outcomes, failed)
+    return _reply(context.api_version, call.acks, outcomes, failed)
+
+
+def _writable(
+    partitions: list[Partition] | None, topic: str | UUID, index: int, call: ProduceCall
+) -> Partition:
+    if partitions is None or not 0 <= index < len(partitions):
+        by_id = partitions is None and isinstance(topic, UUID)
+        raise AppendRefused(
+            ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            f"this broker has no partition {topic}-{index}",
+        )
+    if call.acks not in (-1, 0, 1):
+        raise AppendRefused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {call.acks}; it can be 0, 1 or -1 (all)")
+    if call.transactional_id is not None:
+        raise AppendRefused(ErrorCode.INVALID_TXN_STATE, "this broker has no transactions yet")
+    partition = partitions[index]
+    if partition.topic in INTERNAL_TOPICS:
+        raise AppendRefused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"clients may not write to {partition.topic}")
+    return partition
+
+
+def _refusal(index: int, refusal: AppendRefused) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index=index,
+        error_code=refusal.error_code,
+        base_offset=-1,
+        log_append_time_ms=-1,
+        log_start_offset=-1,
+        record_errors=[
+            BatchIndexAndErrorMessage(batch_index=batch_index, batch_index_error_message=message)
+            for batch_index, message in refusal.record_errors
+        ],
+        error_message=refusal.message,
+    )
+
+
+async def _flush_then_reply(
+    node: Node,
+    logs: list[PartitionLog],
+    version: int,
+    acks: int,
+    outcomes: list[tuple[str | UUID, list[Outcome]]],
+    failed: bool,
+) -> Reply:
+    for log in logs:
+        await node.flusher.flushed(log)
+    return _reply(version, acks, outcomes, failed)
+
+
+def _reply(version: int, acks: int, outcomes: list[tuple[str | UUID, list[Outcome]]], failed: bool) -> Reply:
+    if acks == 0:
+        return NoReply.CLOSE if failed else NoReply.ACKS_0
+    if not failed:
+        body = encode_produced(version, outcomes)  # type: ignore[arg-type]  # not failed: all were appended
+        return EncodedBody([body], len(body))
+    responses = []
+    for topic, partitions in outcomes:
+        named = {"topic_id": topic} if isinstance(topic, UUID) else {"name": topic}
+        responses.append(
+            TopicProduceResponse(**named, partition_responses=[_as_message(partition) for partition in partitions])
+        )
+    return ProduceResponse(responses=responses)
+
+
+def _as_message(outcome: Outcome) -> PartitionProduceResponse:
+    if isinstance(outcome, PartitionProduceResponse):
+        return outcome
+    return PartitionProduceResponse(
+        index=outcome.index,
+        base_offset=outcome.base_offset,
+        log_append_time_ms=outcome.log_append_time_ms,
+        log_start_offset=outcome.log_start_offset,
+    )

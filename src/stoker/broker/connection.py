@@ -1,0 +1,323 @@
+"""One client's connection: bytes in, whole requests to `dispatch`, replies out in order.
+
+The socket is read and written directly (not through an asyncio transport), so that a request is received straight
+into the memory it is appended from and a fetched stretch of a log goes out by sendfile.
+
+Bounded by construction: at most one request is being answered, at most one reply is waiting to be sent, and while
+either is so no more than one scratch buffer of further requests is taken in.
+"""
+
+import asyncio
+import os
+import socket
+from collections import deque
+from collections.abc import Callable
+from logging import getLogger
+from struct import Struct
+
+from stoker.broker.receive_buffers import SCRATCH_BYTES, ReceiveBuffers
+from stoker.broker.reply import Deferred
+from stoker.errors import ConnectionRefusedByBroker, MalformedMessage, StokerError
+from stoker.log.segment import LogSlice
+
+logger = getLogger("stoker.broker")
+
+_FRAME_LENGTH = Struct(">i")
+_SMALLEST_FRAME = 8
+_SEND_CALLS_PER_TURN = 4
+_BUFFERS_PER_SEND = 256
+
+OutgoingPart = bytes | LogSlice
+Outcome = list[OutgoingPart] | Deferred | None
+Dispatch = Callable[["Connection", memoryview], Outcome]
+
+
+class Connection:
+    """Reads frames from one socket and answers them in order.
+
+    `dispatch(connection, frame)` returns the parts of a whole response frame, None when there is to be no response,
+    or a Deferred (see `answer`). The frame is a view of memory that is reused after `dispatch` returns.
+    """
+
+    __slots__ = (
+        "_buffer",
+        "_buffers",
+        "_busy_with",
+        "_dispatch",
+        "_filled",
+        "_head_sent",
+        "_loop",
+        "_max_frame",
+        "_on_closed",
+        "_outbox",
+        "_reading",
+        "_socket",
+        "_writing",
+        "client_software",
+        "closed",
+        "id",
+        "last_active",
+        "listener",
+        "peer_host",
+        "peer_port",
+    )
+
+    def __init__(
+        self,
+        *,
+        id: int,
+        listener: str,
+        sock: socket.socket,
+        peer: tuple[str, int],
+        loop: asyncio.AbstractEventLoop,
+        buffers: ReceiveBuffers,
+        max_frame: int,
+        dispatch: Dispatch,
+        on_closed: Callable[["Connection"], None],
+    ) -> None:
+        self.id = id
+        self.listener = listener
+        self.peer_host, self.peer_port = peer
+        self.client_software = ""
+        self.closed = False
+        self.last_active = loop.time()
+        self._socket = sock
+        self._loop = loop
+        self._buffers = buffers
+        self._max_frame = max_frame
+        self._dispatch = dispatch
+        self._on_closed = on_closed
+        # Received and not yet handled: the start of a frame, or frames behind one that is still being answered.
+        self._buffer: memoryview | None = None
+        self._filled = 0
+        # The reply that has been promised for the request at hand.
+        self._busy_with: Deferred | None = None
+        # What is still to be sent, and how much of its first part has been.
+        self._outbox: deque[OutgoingPart] = deque()
+        self._head_sent = 0
+        self._writing = False
+        self._reading = True
+        loop.add_reader(sock, self._on_readable)
+
+    @property
+    def peer(self) -> str:
+        return f"{self.peer_host}:{self.peer_port}"
+
+    @property
+    def busy(self) -> bool:
+        """A request is being answered, or its reply waits for the client to read."""
+        return self._busy_with is not None or bool(self._outbox)
+
+    # -- in ---------------------------------------------------------------------------------------------------------
+
+    def _on_readable(self) -> None:
+        self.last_active = self._loop.time()
+        try:
+            if self._buffer is None and not self.busy:
+                received = self._socket.recv_into(self._buffers.scratch)
+                if received:
+                    self._take_in(self._buffers.scratch, received)
+                    return
+            else:
+                target = self._room()
+                if target is None:
+                    self._stop_reading()
+                    return
+                received = self._socket.recv_into(target)
+                if received:
+                    self._filled += received
+                    if not self.busy:
+                        self._handle_buffered()
+                    return
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self.close(f"lost: {error.strerror or error}", quiet=True)
+            return
+        self.close("closed by the client", quiet=True)
+
+    def _take_in(self, data: memoryview, end: int) -> None:
+        """Handle the frames of data[:end]; what is left over moves to memory of this connection's own."""
+        handled = self._handle_frames(data, end)
+        left = end - handled
+        if left and not self.closed:
+            self._buffer = self._buffers.take(left)
+            self._buffer[:left] = data[handled:end]
+            self._filled = left
+
+    def _room(self) -> memoryview | None:
+        """Where to receive the rest of the frame at hand; None when enough is waiting behind a busy request."""
+        if self.busy:
+            if self._buffer is None:
+                self._buffer = self._buffers.take(SCRATCH_BYTES)
+                self._filled = 0
+            return self._buffer[self._filled :] if self._filled < len(self._buffer) else None
+        assert self._buffer is not None
+        wanted = _FRAME_LENGTH.size
+        if self._filled >= wanted:
+            wanted += _FRAME_LENGTH.unpack_from(self._buffer)[0]
+        if self._filled == len(self._buffer):
+            larger = self._buffers.take(2 * self._filled)
+            larger[: self._filled] = self._buffer
+            self._buffers.give_back(self._buffer)
+            self._buffer = larger
+        return self._buffer[self._filled : max(wanted, self._filled + 1)]
+
+    def _handle_buffered(self) -> None:
+        buffer, filled = self._buffer, self._filled
+        assert buffer is not None
+        handled = self._handle_frames(buffer, filled)
+        if self.closed or not handled:
+            return
+        left = filled - handled
+        if left:
+            buffer[:left] = bytes(buffer[handled:filled])
+            self._filled = left
+        else:
+            self._buffer = None
+            self._filled = 0
+            self._buffers.give_back(buffer)
+
+    def _handle_frames(self, data: memoryview, end: int) -> int:
+        """Dispatch the whole frames of data[:end] until one has to wait; returns how many bytes were handled."""
+        position = 0
+        while end - position >= 4 and not self.closed and self._busy_with is None and not self._outbox:
+            (length,) = _FRAME_LENGTH.unpack_from(data, position)
+            if not _SMALLEST_FRAME <= length <= self._max_frame:
+                self.close(f"a request of {length} bytes is outside {_SMALLEST_FRAME}..{self._max_frame} (socket.request.max.bytes)")
+                break
+            start = position + 4
+            if end - start < length:
+                break
+            position = start + length
+            self._handle_frame(data[start:position])
+        return position
+
+    def _handle_frame(self, frame: memoryview) -> None:
+        try:
+            outcome = self._dispatch(self, frame)
+        except (MalformedMessage, ConnectionRefusedByBroker) as error:
+            self.close(str(error))
+        except StokerError as error:
+            logger.error("request from %s failed: %s", self.peer, error)
+            self.close("its request failed")
+        except Exception:
+            logger.exception("request from %s failed", self.peer)
+            self.close("its request failed")
+        else:
+            if outcome is None:
+                return
+            if isinstance(outcome, Deferred):
+                self._busy_with = outcome
+            else:
+                self._send(outcome)
+
+    def answer(self, parts: list[OutgoingPart] | None) -> None:
+        """Send the reply that a Deferred promised (None: there is none after all), and go on with what waits behind."""
+        self._busy_with = None
+        if self.closed:
+            return
+        if parts is not None:
+            self._send(parts)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self.closed or self.busy:
+            return
+        if self._buffer is not None:
+            self._handle_buffered()
+        if not self._reading and not self.closed and not self.busy:
+            self._loop.add_reader(self._socket, self._on_readable)
+            self._reading = True
+
+    def _stop_reading(self) -> None:
+        self._loop.remove_reader(self._socket)
+        self._reading = False
+
+    # -- out --------------------------------------------------------------------------------------------------------
+
+    def _send(self, parts: list[OutgoingPart]) -> None:
+        self._outbox.extend(parts)
+        self._write()
+
+    def _write(self) -> None:
+        outbox = self._outbox
+        try:
+            for _ in range(_SEND_CALLS_PER_TURN):
+                if not outbox:
+                    break
+                if isinstance(outbox[0], bytes):
+                    self._write_bytes()
+                else:
+                    self._write_slice(outbox[0])
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError as error:
+            self.close(f"lost: {error.strerror or error}", quiet=True)
+            return
+        if outbox and not self._writing:
+            self._loop.add_writer(self._socket, self._on_writable)
+            self._writing = True
+        elif not outbox and self._writing:
+            self._loop.remove_writer(self._socket)
+            self._writing = False
+
+    def _on_writable(self) -> None:
+        self.last_active = self._loop.time()
+        self._write()
+        if not self._outbox:
+            self._go_on()
+
+    def _write_bytes(self) -> None:
+        """Send as many leading byte parts as one call takes; MSG_MORE when a stretch of file follows them."""
+        outbox = self._outbox
+        buffers: list[bytes | memoryview] = []
+        flags = 0
+        for part in outbox:
+            if not isinstance(part, bytes):
+                flags = socket.MSG_MORE
+                break
+            if len(buffers) == _BUFFERS_PER_SEND:
+                break
+            buffers.append(part)
+        if self._head_sent:
+            buffers[0] = memoryview(buffers[0])[self._head_sent :]
+        sent = self._socket.sendmsg(buffers, (), flags) + self._head_sent
+        while outbox and isinstance(head := outbox[0], bytes) and sent >= len(head):
+            sent -= len(head)
+            outbox.popleft()
+        self._head_sent = sent
+
+    def _write_slice(self, part: LogSlice) -> None:
+        sent = os.sendfile(
+            self._socket.fileno(), part.file.descriptor, part.position + self._head_sent, part.length - self._head_sent
+        )
+        if not sent:
+            self.close(f"a log segment ended early at byte {part.position + self._head_sent}")
+            return
+        self._head_sent += sent
+        if self._head_sent == part.length:
+            self._outbox.popleft()
+            self._head_sent = 0
+
+    # -- end --------------------------------------------------------------------------------------------------------
+
+    def close(self, reason: str, *, quiet: bool = False) -> None:
+        """End the connection; a request in progress is forgotten. Not quiet: the client broke a rule, one log line."""
+        if self.closed:
+            return
+        self.closed = True
+        logger.log(10 if quiet else 30, "connection from %s closed: %s", self.peer, reason)
+        if self._reading:
+            self._loop.remove_reader(self._socket)
+        if self._writing:
+            self._loop.remove_writer(self._socket)
+        if self._busy_with is not None:
+            self._busy_with.cancel()
+            self._busy_with = None
+        self._outbox.clear()
+        if self._buffer is not None:
+            self._buffers.give_back(self._buffer)
+            self._buffer = None
+        self._socket.close()
+        self._on_closed(self)

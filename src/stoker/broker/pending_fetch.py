@@ -1,0 +1,227 @@
+"""One Fetch request from its first look at the logs to its reply: at once, when enough has come, or when time is up."""
+
+import os
+from asyncio import AbstractEventLoop, Handle, TimerHandle
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+from stoker.broker.fetch_sessions import FetchSession, SessionPartition
+from stoker.broker.partitions import Partition, Partitions
+from stoker.broker.reply import Deferred, EncodedBody
+from stoker.log.errors import OffsetOutOfRange
+from stoker.log.segment import LogSlice
+from stoker.wire.error_codes import ErrorCode
+from stoker.wire.fetch_hot_path import FetchedPartition, encode_fetched
+
+_READ_UP_TO_BYTES: Final = 16 * 1024
+"""Shorter stretches are read and sent with the bytes around them; from here on sendfile is cheaper."""
+
+Fetched = FetchedPartition[LogSlice]
+
+
+class PendingFetch:
+    """Reads the wanted partitions, and again those that grew, until there is enough to answer with."""
+
+    __slots__ = (
+        "_bytes",
+        "_deferred",
+        "_failed",
+        "_fetched",
+        "_grown",
+        "_incremental",
+        "_loop",
+        "_max_bytes",
+        "_min_bytes",
+        "_partitions",
+        "_read_committed",
+        "_resolved",
+        "_scheduled",
+        "_session",
+        "_timer",
+        "_version",
+        "_wanted",
+    )
+
+    def __init__(
+        self,
+        *,
+        version: int,
+        wanted: Sequence[SessionPartition],
+        session: FetchSession | None,
+        incremental: bool,
+        min_bytes: int,
+        max_bytes: int,
+        read_committed: bool,
+        partitions: Partitions,
+        loop: AbstractEventLoop,
+    ) -> None:
+        self._version = version
+        self._wanted = wanted
+        self._session = session
+        self._incremental = incremental
+        self._min_bytes = min_bytes
+        self._max_bytes = max_bytes
+        self._read_committed = read_committed
+        self._partitions = partitions
+        self._loop = loop
+        self._resolved: list[Partition | None] = []
+        self._fetched: list[Fetched | None] = []
+        self._bytes = 0
+        self._failed = False
+        self._grown: set[Partition] = set()
+        self._deferred: Deferred | None = None
+        self._timer: TimerHandle | None = None
+        self._scheduled: Handle | None = None
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def look(self) -> bool:
+        """Read every wanted partition; true when the reply need not wait."""
+        for wanted in self._wanted:
+            partition = self._partitions.find(wanted.topic, wanted.index)
+            self._resolved.append(partition)
+            self._fetched.append(self._read(wanted, partition))
+        return self._failed or self._bytes >= self._min_bytes or not self._wanted
+
+    def _read(self, wanted: SessionPartition, partition: Partition | None) -> Fetched | None:
+        """What to tell of one partition; None when an incremental reply need not mention it."""
+        if partition is None:
+            unknown = ErrorCode.UNKNOWN_TOPIC_ID if isinstance(wanted.topic, UUID) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return self._error(wanted, unknown)
+        if wanted.current_leader_epoch != partition.leader_epoch:
+            error = partition.epoch_error(wanted.current_leader_epoch)
+            if error:
+                return self._error(wanted, error)
+        log = partition.log
+        if log is None:
+            return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
+        high_watermark = log.high_watermark
+        stable = log.last_stable_offset
+        log_start_offset = log.log_start_offset
+        records: bytes | LogSlice = b""
+        offset = wanted.fetch_offset
+        if offset != high_watermark:
+            try:
+                records = self._read_records(wanted, partition, stable if self._read_committed else high_watermark)
+            except OffsetOutOfRange:
+                return self._error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
+            except OSError:
+                return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
+        tagged = b"\x00"
+        if wanted.last_fetched_epoch >= 0:
+            tagged = self._diverging_epoch(wanted, partition) or tagged
+        if (
+            self._incremental
+            and not records
+            and tagged == b"\x00"
+            and wanted.told_high_watermark == high_watermark
+            and wanted.told_log_start_offset == log_start_offset
+        ):
+            return None
+        return FetchedPartition(
+            index=wanted.index,
+            high_watermark=high_watermark,
+            last_stable_offset=stable,
+            log_start_offset=log_start_offset,
+            aborted_transactions=() if self._read_committed else None,
+            records=records,
+            tagged=tagged,
+        )
+
+    def _read_records(self, wanted: SessionPartition, partition: Partition, up_to: int) -> bytes | LogSlice:
+        assert partition.log is not None
+        room = min(wanted.max_bytes, self._max_bytes - self._bytes)
+        if room <= 0 and self._bytes:
+            return b""
+        # The first batch of a reply is sent whole however large it is, or a reader could never get past it (KIP-74).
+        piece = partition.log.read(
+            wanted.fetch_offset, room, at_least_one_batch=not self._bytes, up_to_offset=up_to
+        )
+        self._bytes += piece.length
+        if piece.length > _READ_UP_TO_BYTES:
+            return piece
+        return os.pread(piece.file.descriptor, piece.length, piece.position) if piece.length else b""
+
+    def _error(self, wanted: SessionPartition, error: ErrorCode) -> Fetched:
+        self._failed = True
+        wanted.told_high_watermark = -1
+        return FetchedPartition(index=wanted.index, error_code=error)
+
+    def _diverging_epoch(self, wanted: SessionPartition, partition: Partition) -> bytes | None:
+        """KIP-595: the reader's last epoch ended earlier here than where it wants to read on."""
+        assert partition.log is not None
+        epoch, end_offset = partition.log.end_offset_for_epoch(wanted.last_fetched_epoch)
+        if epoch == wanted.last_fetched_epoch and end_offset >= wanted.fetch_offset:
+            return None
+        self._failed = True
+        body = epoch.to_bytes(4, "big", signed=True) + end_offset.to_bytes(8, "big", signed=True) + b"\x00"
+        return b"\x01\x00" + bytes((len(body),)) + body
+
+    # -- waiting ----------------------------------------------------------------------------------------------------
+
+    def wait(self, max_wait_ms: int) -> Deferred:
+        """Reply when the wanted partitions have grown enough, or after `max_wait_ms`."""
+        self._deferred = Deferred(on_cancel=self._stop_waiting)
+        self._timer = self._loop.call_later(max_wait_ms / 1000, self._time_is_up)
+        for partition in self._resolved:
+            if partition is not None:
+                partition.waiters[self] = None
+        return self._deferred
+
+    def partition_grew(self, partition: Partition, appended_bytes: int) -> None:
+        self._grown.add(partition)
+        self._min_bytes -= appended_bytes
+        if self._min_bytes <= self._bytes and self._scheduled is None:
+            # After the producer that woke us has its reply.
+            self._scheduled = self._loop.call_soon(self._finish)
+
+    def partition_gone(self, partition: Partition) -> None:
+        self._grown.add(partition)
+        if self._scheduled is None:
+            self._scheduled = self._loop.call_soon(self._finish)
+
+    def _time_is_up(self) -> None:
+        if self._scheduled is None:
+            self._finish()
+
+    def _stop_waiting(self) -> None:
+        for partition in self._resolved:
+            if partition is not None:
+                partition.waiters.pop(self, None)
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._scheduled is not None:
+            self._scheduled.cancel()
+
+    def _finish(self) -> None:
+        self._stop_waiting()
+        if self._grown:
+            for position, partition in enumerate(self._resolved):
+                if partition in self._grown:
+                    wanted = self._wanted[position]
+                    self._fetched[position] = self._read(wanted, self._partitions.find(wanted.topic, wanted.index))
+        assert self._deferred is not None
+        self._deferred.resolve(self.reply())
+
+    # -- replying ---------------------------------------------------------------------------------------------------
+
+    def reply(self) -> EncodedBody:
+        topics: list[tuple[str | UUID, list[Fetched]]] = []
+        current: str | UUID | None = None
+        for wanted, fetched in zip(self._wanted, self._fetched, strict=True):
+            if fetched is None:
+                continue
+            if wanted.topic != current:
+                current = wanted.topic
+                topics.append((current, []))
+            topics[-1][1].append(fetched)
+            if not fetched.error_code:
+                wanted.told_high_watermark = fetched.high_watermark
+                wanted.told_log_start_offset = fetched.log_start_offset
+            if self._incremental and fetched.records and self._session is not None:
+                # Served ones go to the back, so that a busy partition cannot starve the others.
+                self._session.partitions.move_to_end((wanted.topic, wanted.index))
+        session_id = self._session.id if self._session is not None else 0
+        parts, size = encode_fetched(self._version, session_id=session_id, topics=topics)
+        return EncodedBody(parts, size)

@@ -1,0 +1,64 @@
+"""What a handler gives back: a message, bytes with stretches of files between them, nothing, or a promise of one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from stoker.log.segment import LogSlice
+from stoker.wire.schema import Response
+
+
+class NoReply(Enum):
+    """Why a request gets no response frame."""
+
+    ACKS_0 = auto()
+    """The producer asked for none."""
+    CLOSE = auto()
+    """The producer asked for none and its request failed: closing the connection is all that can tell it (as Kafka)."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedBody:
+    """A response body that is encoded already; a LogSlice in it goes from file to socket without being read."""
+
+    parts: list[bytes | LogSlice]
+    size: int
+
+
+Reply = Response | EncodedBody | NoReply
+
+
+class Deferred:
+    """A reply that will come later, in the same event loop.
+
+    The handler resolves it at most once. Whoever waits may cancel it first (the connection was lost); the handler's
+    `on_cancel` then forgets the request, and resolving does nothing any more.
+    """
+
+    __slots__ = ("_cancelled", "_on_cancel", "_reply", "_waiter")
+
+    def __init__(self, on_cancel: Callable[[], object] | None = None) -> None:
+        self._on_cancel = on_cancel
+        self._waiter: Callable[[Reply], None] | None = None
+        self._reply: Reply | None = None
+        self._cancelled = False
+
+    def resolve(self, reply: Reply) -> None:
+        if self._cancelled:
+            return
+        if self._waiter is None:
+            self._reply = reply
+        else:
+            self._waiter(reply)
+
+    def when_resolved(self, waiter: Callable[[Reply], None]) -> None:
+        """Call `waiter` with the reply, at once if it is there already."""
+        if self._reply is not None:
+            waiter(self._reply)
+        else:
+            self._waiter = waiter
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        if self._on_cancel is not None:
+            self._on_cancel()
