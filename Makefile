@@ -89,7 +89,7 @@ kcat: ## install kcat for the tests (Debian and Ubuntu, as root)
 clean: ## remove all that make has made
 	rm -rf .venv .cache $(KAFKAJS)/node_modules build dist
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find src tests benchmarks tools examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # What the tests need; apart, so that its parts are fetched side by side.
 .PHONY: set-up
