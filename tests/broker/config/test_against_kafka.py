@@ -9,7 +9,7 @@ import pytest
 
 from stoker.broker.config.alter import AlterOperation, ConfigOperation, alter_incrementally, configs_of_new_topic
 from stoker.broker.config.describe import ConfigEntry, describe, describe_new_topic
-from stoker.broker.config.errors import ConfigRequestRefused
+from stoker.broker.config.errors import ConfigRefused
 from stoker.broker.config.image import ConfigChange, ConfigImage, ResourceType
 from stoker.broker.config.server_properties import load_broker_config
 from stoker.broker.config.stoker_settings import STOKER_SETTINGS
@@ -54,7 +54,7 @@ OWN = [("retention.bytes", "1000000"), ("cleanup.policy", "compact,delete"), ("m
 
 SET, DELETE, APPEND, SUBTRACT = AlterOperation
 Operations = list[tuple[str, int, str | None]]
-Answer = tuple[ErrorCode, str | None]
+Answer = tuple[int, str | None]
 
 STEPS: list[tuple[ResourceType, str, Operations]] = [
     (ResourceType.TOPIC, TOPIC, [("retention.ms", SET, "1000"), ("flush.messages", SET, " 1 ")]),
@@ -195,7 +195,7 @@ def as_we_say(entry: ConfigEntry) -> dict[str, object]:
         "value": entry.value,
         "source": entry.source,
         "read_only": entry.read_only,
-        "is_sensitive": entry.is_sensitive,
+        "is_sensitive": entry.sensitive,
         "type": entry.type,
         "synonyms": [(synonym.name, synonym.value, synonym.source) for synonym in entry.synonyms],
     }
@@ -215,7 +215,7 @@ def we_describe(both: Both, resource_type: ResourceType, name: str) -> tuple[int
     own = {setting.name for setting in STOKER_SETTINGS}
     try:
         entries = describe(both.image, resource_type, name)
-    except ConfigRequestRefused as refused:
+    except ConfigRefused as refused:
         return refused.error_code, refused.message, []
     return ErrorCode.NONE, None, [as_we_say(entry) for entry in entries if entry.name not in own]
 
@@ -225,13 +225,13 @@ def kafka_alters(both: Both, resource_type: ResourceType, name: str, operations:
     resource = AlterConfigsResource(resource_type=resource_type, resource_name=name, configs=configs)
     request = IncrementalAlterConfigsRequest(resources=[resource])
     [answer] = both.connection.ask(request, IncrementalAlterConfigsResponse).responses
-    return ErrorCode(answer.error_code), without_hint(answer.error_message)
+    return answer.error_code, without_hint(answer.error_message)
 
 
 def we_alter(both: Both, resource_type: ResourceType, name: str, operations: Operations) -> Answer:
     try:
         changes = alter_incrementally(both.image, resource_type, name, [ConfigOperation(*of) for of in operations])
-    except ConfigRequestRefused as refused:
+    except ConfigRefused as refused:
         return refused.error_code, without_hint(refused.message)
     both.image = both.image.apply(changes)
     return ErrorCode.NONE, None

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from stoker.broker.config.broker_config import BrokerConfig
 from stoker.broker.config.definitions import BROKER, CLIENT_METRICS, GROUP, TOPIC, broker_setting
-from stoker.broker.config.errors import ConfigRequestRefused, InvalidConfig
+from stoker.broker.config.errors import ConfigRefused, InvalidConfig
 from stoker.broker.config.image import (
     CLUSTER_DEFAULT,
     PER_LISTENER_ONLY,
@@ -64,7 +64,7 @@ _CLIENT_MATCHES: Final = (
 def alter_incrementally(
     image: ConfigImage, resource_type: int, resource_name: str, operations: Collection[ConfigOperation]
 ) -> tuple[ConfigChange, ...]:
-    """The changes of one resource of IncrementalAlterConfigs; raises ConfigRequestRefused. See `alter_loggers` for BROKER_LOGGER."""
+    """The changes of one resource of IncrementalAlterConfigs; raises ConfigRefused. See `alter_loggers` for BROKER_LOGGER."""
     _check_form((operation.name for operation in operations), operations)
     resource = _resource(image, resource_type, resource_name)
     stored = image.stored_of(resource, resource_name)
@@ -80,14 +80,14 @@ def alter_incrementally(
                 assert value is not None, "checked above"
                 wanted[name] = _change_list(resource, name, AlterOperation(operation), wanted.get(name), value)
             case _:
-                raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, f"Unknown operations type {operation}")
+                raise ConfigRefused(ErrorCode.INVALID_REQUEST, f"Unknown operations type {operation}")
     return _changes(image, resource, resource_name, stored, wanted)
 
 
 def alter_by_replacing(
     image: ConfigImage, resource_type: int, resource_name: str, configs: Collection[tuple[str, str | None]]
 ) -> tuple[ConfigChange, ...]:
-    """The changes of one resource of the older AlterConfigs, which replaces all; raises ConfigRequestRefused."""
+    """The changes of one resource of the older AlterConfigs, which replaces all; raises ConfigRefused."""
     operations = [ConfigOperation(name, AlterOperation.SET, value) for name, value in configs]
     _check_form((name for name, _ in configs), operations)
     resource = _resource(image, resource_type, resource_name)
@@ -98,11 +98,11 @@ def alter_by_replacing(
 def configs_of_new_topic(
     image: ConfigImage, topic: str, configs: Collection[tuple[str, str | None]]
 ) -> tuple[ConfigChange, ...]:
-    """The changes that give a topic of CreateTopics its settings; raises ConfigRequestRefused. The last of a name counts."""
+    """The changes that give a topic of CreateTopics its settings; raises ConfigRefused. The last of a name counts."""
     without_value = [name for name, value in configs if value is None]
     if without_value:
         message = f"Null value not supported for topic configs: {','.join(without_value)}"
-        raise ConfigRequestRefused(ErrorCode.INVALID_CONFIG, message)
+        raise ConfigRefused(ErrorCode.INVALID_CONFIG, message)
     wanted = {name: value for name, value in configs if value is not None}
     return _changes(image, ResourceType.TOPIC, topic, {}, wanted)
 
@@ -110,41 +110,41 @@ def configs_of_new_topic(
 def alter_loggers(
     image: ConfigImage, resource_name: str, operations: Collection[ConfigOperation], loggers: Collection[str]
 ) -> tuple[tuple[str, str | None], ...]:
-    """Loggers with their new level, None for that of the parent. `loggers` are those that exist. Raises ConfigRequestRefused."""
+    """Loggers with their new level, None for that of the parent. `loggers` are those that exist. Raises ConfigRefused."""
     _check_form((operation.name for operation in operations), operations)
     _check_node_id(image, resource_name, f"Unexpected node id. Expected {image.node_id}")
     levels: list[tuple[str, str | None]] = []
     for name, operation, value in operations:
         if operation in (AlterOperation.APPEND, AlterOperation.SUBTRACT):
             message = f"{AlterOperation(operation).name} operation is not allowed for the BROKER_LOGGER resource"
-            raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, message)
+            raise ConfigRefused(ErrorCode.INVALID_REQUEST, message)
         if operation not in (AlterOperation.SET, AlterOperation.DELETE):
             message = f"Unknown operation type {operation} is not allowed for the BROKER_LOGGER resource"
-            raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, message)
+            raise ConfigRefused(ErrorCode.INVALID_REQUEST, message)
         if name not in loggers:
-            raise ConfigRequestRefused(ErrorCode.INVALID_CONFIG, f"Logger {name} does not exist!")
+            raise ConfigRefused(ErrorCode.INVALID_CONFIG, f"Logger {name} does not exist!")
         if operation == AlterOperation.SET and value not in LOG_LEVELS:
             message = (
                 f"Cannot set the log level of {name} to {value} as it is not a supported log level. "
                 f"Valid log levels are {', '.join(LOG_LEVELS)}"
             )
-            raise ConfigRequestRefused(ErrorCode.INVALID_CONFIG, message)
+            raise ConfigRefused(ErrorCode.INVALID_CONFIG, message)
         if operation == AlterOperation.DELETE and name == ROOT_LOGGER:
             message = f"Removing the log level of the {ROOT_LOGGER} logger is not allowed"
-            raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, message)
+            raise ConfigRefused(ErrorCode.INVALID_REQUEST, message)
         levels.append((name, value if operation == AlterOperation.SET else None))
     return tuple(levels)
 
 
 def _check_form(names: Iterable[str], operations: Collection[ConfigOperation]) -> None:
     if len(set(names)) != len(operations):
-        raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+        raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
     without_value = [
         name for name, operation, value in operations if value is None and operation != AlterOperation.DELETE
     ]
     if without_value:
         message = f"Null value not supported for : {', '.join(without_value)}"
-        raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, message)
+        raise ConfigRefused(ErrorCode.INVALID_REQUEST, message)
 
 
 def _resource(image: ConfigImage, resource_type: int, resource_name: str) -> ResourceType:
@@ -154,15 +154,15 @@ def _resource(image: ConfigImage, resource_type: int, resource_name: str) -> Res
                 _check_node_id(image, resource_name, f"Unexpected broker id, expected {image.node_id}")
         case ResourceType.TOPIC:
             if not resource_name:
-                raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+                raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
         case ResourceType.GROUP:
             if not resource_name:
-                raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+                raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
         case ResourceType.CLIENT_METRICS:
             if not resource_name:
-                raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
+                raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
         case _:
-            raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
+            raise ConfigRefused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
     return ResourceType(resource_type)
 
 
@@ -171,9 +171,9 @@ def _check_node_id(image: ConfigImage, resource_name: str, unexpected: str) -> N
         node_id = int(resource_name)
     except ValueError:
         message = f"Node id must be an integer, but it is: {resource_name}"
-        raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, message) from None
+        raise ConfigRefused(ErrorCode.INVALID_REQUEST, message) from None
     if node_id != image.node_id:
-        raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, f"{unexpected}, but received {resource_name}")
+        raise ConfigRefused(ErrorCode.INVALID_REQUEST, f"{unexpected}, but received {resource_name}")
 
 
 _SETTINGS: Final[Mapping[ResourceType, Mapping[str, Setting]]] = {
@@ -187,13 +187,13 @@ _SETTINGS: Final[Mapping[ResourceType, Mapping[str, Setting]]] = {
 def _change_list(resource: ResourceType, name: str, operation: AlterOperation, current: str | None, value: str) -> str:
     setting = _SETTINGS[resource].get(name)
     if resource is ResourceType.BROKER and setting is None:
-        raise ConfigRequestRefused(ErrorCode.INVALID_CONFIG, f"Unknown config name: {name}")
+        raise ConfigRefused(ErrorCode.INVALID_CONFIG, f"Unknown config name: {name}")
     if setting is None or setting.type is not ConfigType.LIST:
         if resource is ResourceType.BROKER:
             message = f"Config value {operation.name.lower()} is not allowed for config key: {name}"
         else:
             message = f"Can't {operation.name} to key {name} because its type is not LIST."
-        raise ConfigRequestRefused(ErrorCode.INVALID_CONFIG, message)
+        raise ConfigRefused(ErrorCode.INVALID_CONFIG, message)
     if current is None:
         current = render(setting.default) or ""
     elements = [element for element in current.split(",") if element]
@@ -214,7 +214,7 @@ def _changes(
             "The configuration value cannot be added because it exceeds the maximum value size of "
             f"{_LONGEST_VALUE} bytes."
         )
-        raise ConfigRequestRefused(ErrorCode.INVALID_CONFIG, message)
+        raise ConfigRefused(ErrorCode.INVALID_CONFIG, message)
     try:
         match resource:
             case ResourceType.TOPIC:
@@ -230,7 +230,7 @@ def _changes(
     except InvalidConfig as error:
         # Kafka answers an impossible broker setting as a bad request (KAFKA-13609).
         code = ErrorCode.INVALID_REQUEST if resource is ResourceType.BROKER else ErrorCode.INVALID_CONFIG
-        raise ConfigRequestRefused(code, str(error)) from error
+        raise ConfigRefused(code, str(error)) from error
     changed = {name: value for name, value in wanted.items() if stored.get(name) != value}
     removed: dict[str, str | None] = {name: None for name in stored if name not in wanted}
     return tuple(ConfigChange(resource, resource_name, name, value) for name, value in (removed | changed).items())
@@ -243,7 +243,7 @@ def _check_topic(image: ConfigImage, wanted: Mapping[str, str]) -> None:
         if setting is None:
             reason = why_retired(name)
             hint = f" ({reason})" if reason else did_you_mean(name, TOPIC)
-            raise ConfigRequestRefused(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}{hint}")
+            raise ConfigRefused(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}{hint}")
         values[name] = parse(setting, text)
     check_compaction_lag(number(values, "min.compaction.lag.ms"), number(values, "max.compaction.lag.ms"))
     if values["remote.storage.enable"]:
@@ -251,14 +251,14 @@ def _check_topic(image: ConfigImage, wanted: Mapping[str, str]) -> None:
             "Tiered Storage functionality is disabled in the broker. "
             "Topic cannot be configured with remote log storage."
         )
-        raise ConfigRequestRefused(ErrorCode.INVALID_CONFIG, message)
+        raise ConfigRefused(ErrorCode.INVALID_CONFIG, message)
 
 
 def _check_broker(image: ConfigImage, resource_name: str, wanted: Mapping[str, str]) -> None:
     def refuse_any(names: Iterable[str], message: str) -> None:
         found = sorted(names)
         if found:
-            raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, f"{message}: [{', '.join(found)}]")
+            raise ConfigRefused(ErrorCode.INVALID_REQUEST, f"{message}: [{', '.join(found)}]")
 
     refuse_any((name for name in wanted if is_read_only(name)), "Cannot update these configs dynamically")
     refuse_any(
@@ -290,12 +290,12 @@ def _check_group(image: ConfigImage, wanted: Mapping[str, str]) -> None:
         setting = GROUP.get(name)
         if setting is None:
             message = f"Unknown group config name: {name}{did_you_mean(name, GROUP)}"
-            raise ConfigRequestRefused(ErrorCode.INVALID_CONFIG, message)
+            raise ConfigRefused(ErrorCode.INVALID_CONFIG, message)
         values[name] = parse(setting, text)
 
     def require(holds: bool, message: str) -> None:
         if not holds:
-            raise ConfigRequestRefused(ErrorCode.INVALID_CONFIG, message)
+            raise ConfigRefused(ErrorCode.INVALID_CONFIG, message)
 
     for name, smallest, largest in BOUNDED_GROUP_SETTINGS:
         value = number(values, name)
@@ -313,11 +313,11 @@ def _check_client_metrics(wanted: Mapping[str, str]) -> None:
         setting = CLIENT_METRICS.get(name)
         if setting is None:
             message = f"Unknown client metrics configuration: {name}{did_you_mean(name, CLIENT_METRICS)}"
-            raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, message)
+            raise ConfigRefused(ErrorCode.INVALID_REQUEST, message)
         value = parse(setting, text)
         if isinstance(value, int) and not _SHORTEST_INTERVAL_MS <= value <= _LONGEST_INTERVAL_MS:
             message = f"Invalid value {value} for {name}, interval must be between 100 and 3600000 (1 hour)"
-            raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, message)
+            raise ConfigRefused(ErrorCode.INVALID_REQUEST, message)
         if name == "match" and isinstance(value, tuple):
             for pattern in value:
                 _check_client_match(pattern)
@@ -331,4 +331,4 @@ def _check_client_match(pattern: str) -> None:
     except re.error:
         is_legal = False
     if not is_legal:
-        raise ConfigRequestRefused(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {pattern}")
+        raise ConfigRefused(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {pattern}")

@@ -19,7 +19,7 @@ from stoker.broker.config.definitions import (
     broker_synonyms,
     milliseconds_per_unit,
 )
-from stoker.broker.config.errors import ConfigRequestRefused
+from stoker.broker.config.errors import ConfigRefused
 from stoker.broker.config.image import CLUSTER_DEFAULT, ConfigImage, ResourceType
 from stoker.broker.config.setting import ConfigType, Setting, Value
 from stoker.broker.config.types import render
@@ -56,7 +56,7 @@ class ConfigEntry:
     value: str | None
     source: ConfigSource = ConfigSource.DEFAULT_CONFIG
     read_only: bool = False
-    is_sensitive: bool = False
+    sensitive: bool = False
     synonyms: tuple[ConfigSynonym, ...] = ()
     type: ConfigType = ConfigType.UNKNOWN
     documentation: str | None = None
@@ -82,7 +82,7 @@ def describe(
 ) -> list[ConfigEntry]:
     """The settings of a resource, sorted by name; only `names` if there are any.
 
-    Whether a topic exists is for the caller to see. `loggers` are the broker's loggers with their levels. Raises ConfigRequestRefused.
+    Whether a topic exists is for the caller to see. `loggers` are the broker's loggers with their levels. Raises ConfigRefused.
     """
     match resource_type:
         case ResourceType.TOPIC:
@@ -94,21 +94,21 @@ def describe(
             entries = _describe_broker(image)
         case ResourceType.BROKER_LOGGER:
             if not resource_name:
-                raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
+                raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
             _check_broker_id(image, resource_name, str(image.node_id))
             entries = _describe_loggers(loggers or {})
         case ResourceType.CLIENT_METRICS:
             if not resource_name:
                 message = "Client metrics subscription name must not be empty"
-                raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, message)
+                raise ConfigRefused(ErrorCode.INVALID_REQUEST, message)
             entries = _describe_client_metrics(image, resource_name)
         case ResourceType.GROUP:
             if not resource_name:
-                raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+                raise ConfigRefused(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
             entries = _describe_group(image, resource_name)
         case _:
             message = f"Unexpected resource type {resource_type} for resource {resource_name}"
-            raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, message)
+            raise ConfigRefused(ErrorCode.INVALID_REQUEST, message)
     return sorted((entry for entry in entries if not names or entry.name in names), key=lambda entry: entry.name)
 
 
@@ -140,10 +140,10 @@ def _check_broker_id(image: ConfigImage, resource_name: str, expected: str) -> N
         is_this = int(resource_name) == image.node_id
     except ValueError:
         message = f"Broker id must be an integer, but it is: {resource_name}"
-        raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, message) from None
+        raise ConfigRefused(ErrorCode.INVALID_REQUEST, message) from None
     if not is_this:
         message = f"Unexpected broker id, expected {expected} but received {resource_name}"
-        raise ConfigRequestRefused(ErrorCode.INVALID_REQUEST, message)
+        raise ConfigRefused(ErrorCode.INVALID_REQUEST, message)
 
 
 def _levels(image: ConfigImage) -> tuple[tuple[Mapping[str, str], ConfigSource], ...]:
@@ -242,7 +242,7 @@ def _describe_cluster(image: ConfigImage) -> list[ConfigEntry]:
                 value=entry.value,
                 source=of_cluster if synonyms else ConfigSource.DEFAULT_CONFIG,
                 read_only=entry.read_only,
-                is_sensitive=entry.is_sensitive,
+                sensitive=entry.sensitive,
                 synonyms=synonyms,
                 type=entry.type,
                 documentation=entry.documentation,
@@ -262,7 +262,7 @@ def _broker_entry(image: ConfigImage, name: str, value: str | None) -> ConfigEnt
         value=None if is_sensitive else value,
         source=synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG,
         read_only=known is None or not known.is_dynamic,
-        is_sensitive=is_sensitive,
+        sensitive=is_sensitive,
         synonyms=synonyms,
         type=ConfigType.UNKNOWN if setting is None else setting.type,
         documentation=None if known is None else known.description,

@@ -4,7 +4,7 @@ StokerError
 └── ConfigError
     ├── InvalidConfig           a value that Kafka would refuse, or that Stoker cannot serve
     ├── MalformedProperties     a properties file that is not one
-    └── ConfigRequestRefused    a request to show or change configs that is answered with an error code
+    └── ConfigRefused    a request to show or change configs that is answered with an error code
 """
 
 from stoker.errors import StokerError
@@ -37,7 +37,7 @@ class MalformedProperties(ConfigError):
         self.line = line
 
 
-class ConfigRequestRefused(ConfigError):
+class ConfigRefused(ConfigError):
     """A request that Kafka answers with `error_code` and this message."""
 
     def __init__(self, error_code: ErrorCode, message: str) -> None:

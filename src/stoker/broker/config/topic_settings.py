@@ -22,7 +22,7 @@ from stoker.broker.config.setting import (
 # fmt: off
 TOPIC_SETTINGS: tuple[Setting, ...] = (
     string_list("cleanup.policy", ("delete",),
-        "What becomes of old segments: `delete` by age and size, `compact` to the last record of each key, or both.",
+        "What becomes of old segments: `delete` by age and size; `compact` demands keys, and removes nothing yet.",
         choices=("compact", "delete"), effect=HONOURED, broker_names=("log.cleanup.policy",)),
     int32("compression.gzip.level", -1, "Level at which the broker compresses when `compression.type` is gzip.",
         form=Form.GZIP_LEVEL, effect=HONOURED, broker_names=("compression.gzip.level",)),

@@ -157,7 +157,8 @@ def show(value: Value) -> str:
     """A value as Java prints it inside a message."""
     if isinstance(value, tuple):
         return f"[{', '.join(value)}]"
-    return render(value) or "null"
+    text = render(value)
+    return "null" if text is None else text
 
 
 def render(value: Value) -> str | None:
