@@ -83,7 +83,12 @@ class Peer(ABC):
 
     def create_topic(self, topic: str, partitions: int) -> None:
         """Create a topic and wait until each partition has a leader that knows it is."""
-        config = {"file.delete.delay.ms": "100"}  # so that a round's files are gone before the next but one begins
+        config = {
+            "file.delete.delay.ms": "100",  # so that a round's files are gone before the next but one begins
+            # Kafka maps an index of this size for each segment and the kernel may read all of it ahead at its first
+            # touch: with the default of 10 MB, seconds of zeroing pages that would hide what is measured.
+            "segment.index.bytes": "262144",
+        }
         self._admin = self._admin or AdminClient({"bootstrap.servers": self.brokers})
         try:
             for future in self._admin.create_topics(

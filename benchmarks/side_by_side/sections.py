@@ -202,13 +202,12 @@ def growth(bench: Bench) -> Section:
     def partitions_load(count: int) -> Callable[[Peer], Measured]:
         def load(peer: Peer) -> Measured:
             with bench.topic(peer, count) as topic:
-                loads.blast_produce(
-                    bench, peer, topic, Blast(batch=batch, partitions=count, requests=count)
-                )  # opens all
-                produced = loads.blast_produce(
-                    bench, peer, topic, Blast(batch=batch, partitions=count, requests=requests)
-                )
-                records = (count + requests) * batch.records
+                # Twice to each partition first, so that its files are open and its index has been touched.
+                opening = Blast(batch=batch, partitions=count, requests=2 * count)
+                loads.blast_produce(bench, peer, topic, opening)
+                blast = Blast(batch=batch, partitions=count, requests=requests)
+                produced = loads.blast_produce(bench, peer, topic, blast)
+                records = (opening.requests + blast.requests) * batch.records
                 fetched = loads.rdkafka_fetch(bench, peer, topic, partitions=count, records=records)
                 return _costs(produced, fetched)
 
@@ -229,7 +228,7 @@ def growth(bench: Bench) -> Section:
         costs: dict[str, list[Samples]] = {}
         for count in counts:
             samples = bench.in_turns(
-                f"growth {count:,} {what}", loader(count), warm_up=False, rounds=min(2, bench.rounds)
+                f"growth {count:,} {what}", loader(count), warm_up=count == counts[0], rounds=min(2, bench.rounds)
             )
             for quantity in ("produced", "fetched"):
                 if samples.of(quantity):
