@@ -74,5 +74,5 @@ def test_a_map_entry_without_colon_is_named() -> None:
 
 def test_protocol_maps_are_in_capitals_and_checked() -> None:
     assert parse_protocol_map("internal:plaintext") == {"INTERNAL": "PLAINTEXT"}
-    with pytest.raises(InvalidConfig, match="^Invalid security protocol `TLS` defined in listener"):
+    with pytest.raises(InvalidConfig, match=r"^Invalid security protocol `TLS` defined in listener"):
         parse_protocol_map("INTERNAL:TLS")

@@ -29,6 +29,7 @@ from stoker.broker.config.properties import Property, parse_properties, read_pro
         ("a=1\\\n   2\\\n3\nb=4", [("a", "123", 1), ("b", "4", 4)]),
         ("a=1\\", [("a", "1", 1)]),
         ("a=1\\\\\nb=2", [("a", "1\\", 1), ("b", "2", 2)]),
+        ("\\\n# no\n\\\na=1", [("a", "1", 4)]),
         ("a=1\\\n# 2", [("a", "1# 2", 1)]),
         ("a\\=b\\:c\\ d=1", [("a=b:c d", "1", 1)]),
         ("a=\\t\\n\\u00e9\\q\\\\", [("a", "\t\n\u00e9q\\", 1)]),

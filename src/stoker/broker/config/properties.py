@@ -38,15 +38,20 @@ def read_properties(path: Path) -> list[Property]:
 def parse_properties(text: str) -> list[Property]:
     """The properties of a text in its order; a name may come more than once. Raises MalformedProperties."""
     found: list[Property] = []
-    lines = enumerate(_LINE_END.split(text), 1)
-    for number, line in lines:
-        logical = line.lstrip(_WHITESPACE)
-        if not logical or logical[0] in "#!":
-            continue
-        while _ends_in_continuation(logical):
-            _, following = next(lines, (0, ""))
-            logical = logical[:-1] + following.lstrip(_WHITESPACE)
-        found.append(_property(logical, number))
+    logical, first_line = "", 0
+    for number, line in enumerate(_LINE_END.split(text), 1):
+        piece = line.lstrip(_WHITESPACE)
+        if not logical:
+            if not piece or piece[0] in "#!":
+                continue
+            first_line = number
+        if _ends_in_continuation(piece):
+            logical += piece[:-1]
+        else:
+            found.append(_property(logical + piece, first_line))
+            logical = ""
+    if logical:
+        found.append(_property(logical, first_line))
     return found
 
 
