@@ -1,0 +1,568 @@
+"""One partition's log: segments on disk, appended to at one end and read from anywhere.
+
+Threads: everything runs on the thread that owns the log (the event loop), except `flush` and `RemovedFiles.remove`,
+which may run on any other thread meanwhile.
+"""
+
+import logging
+import os
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from struct import Struct
+from typing import NamedTuple
+from uuid import UUID
+
+from stoker.errors import CorruptRecords
+from stoker.log.config import LogConfig
+from stoker.log.errors import AppendRefused, LogError, OffsetOutOfRange
+from stoker.log.files import NO_FILE, FileCache, SegmentFile, sync_directory, write_file
+from stoker.log.leader_epochs import LEADER_EPOCH_FILE, LeaderEpochs
+from stoker.log.producer_state import AppendOrigin, ProducerEntry, ProducerStates, last_sequence_of
+from stoker.log.recovery import RecoveredLog, activate, load_producers, remove_segment_files, snapshot_path
+from stoker.log.segment import (
+    INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    ActiveSegment,
+    BatchLocation,
+    Segment,
+    new_active_segment,
+)
+from stoker.log.validation import validate_client_batch
+from stoker.wire.error_codes import ErrorCode
+from stoker.wire.record_batch import (
+    LEADER_EPOCH_OFFSET,
+    TRANSACTIONAL_FLAG,
+    BatchHeader,
+    crc_is_valid,
+    read_header,
+)
+
+logger = logging.getLogger("stoker.log")
+
+Clock = Callable[[], int]
+"""Milliseconds since 1970."""
+
+_put_base_offset = Struct(">q").pack_into
+_put_leader_epoch = Struct(">i").pack_into
+_CLIENT = AppendOrigin.CLIENT
+_UNKNOWN_EPOCH = -2
+
+
+def system_clock() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class AppendResult(NamedTuple):
+    """Where a batch is in the log, whether it was written now or (`duplicate`) by an earlier try."""
+
+    base_offset: int
+    last_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+    duplicate: bool = False
+
+
+class LogSlice(NamedTuple):
+    """Whole batches in a file, to be sent from there. The file stays open for as long as the slice is held."""
+
+    file: SegmentFile
+    position: int
+    length: int
+
+    def read(self) -> bytes:
+        """The bytes themselves."""
+        return os.pread(self.file.descriptor, self.length, self.position)
+
+
+EMPTY_SLICE = LogSlice(NO_FILE, 0, 0)
+
+
+class PartitionLog:
+    """Kafka's log of one partition. `stoker.log.opening` makes one; no file is opened before it is needed."""
+
+    __slots__ = (
+        "_active",
+        "_clock",
+        "_directory_is_dirty",
+        "_epochs",
+        "_latest_epoch",
+        "_producers",
+        "_segments",
+        "_snapshots",
+        "config",
+        "directory",
+        "files",
+        "is_closed",
+        "last_flush_ms",
+        "log_end_offset",
+        "log_start_offset",
+        "partition",
+        "recovery_point",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        directory: str,
+        *,
+        topic: str,
+        partition: int,
+        topic_id: UUID | None,
+        config: LogConfig,
+        files: FileCache,
+        clock: Clock,
+        segments: list[Segment],
+        snapshots: list[int],
+        log_start_offset: int,
+        log_end_offset: int,
+        recovery_point: int,
+        recovered: RecoveredLog | None = None,
+    ) -> None:
+        self.directory = directory
+        self.topic = topic
+        self.partition = partition
+        self.topic_id = topic_id
+        self.config = config
+        self.files = files
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = log_end_offset
+        self.recovery_point = min(recovery_point, log_end_offset)
+        """Everything below it is on stable storage."""
+        self.last_flush_ms = clock()
+        self.is_closed = False
+        self._clock = clock
+        self._segments = segments
+        self._snapshots = snapshots
+        self._active: ActiveSegment | None = None
+        self._producers: ProducerStates | None = None
+        self._epochs: LeaderEpochs | None = None
+        self._latest_epoch = _UNKNOWN_EPOCH
+        self._directory_is_dirty = True
+        if recovered is not None:
+            self._active = recovered.active
+            self._producers = recovered.producers
+            self._epochs = recovered.epochs
+
+    def __repr__(self) -> str:
+        return f"PartitionLog({self.directory!r}, [{self.log_start_offset}, {self.log_end_offset}))"
+
+    # What is known without touching a file.
+
+    @property
+    def high_watermark(self) -> int:
+        """With one replica, what is appended is committed."""
+        return self.log_end_offset
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Where a read_committed consumer must stop: at the first open transaction."""
+        producers = self._producers
+        if producers is None:
+            if not self._snapshots:
+                return self.log_end_offset
+            producers = self._load_producers()
+        first_unstable_offset = producers.first_unstable_offset
+        return self.log_end_offset if first_unstable_offset is None else first_unstable_offset
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size for segment in self._segments)
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        return tuple(self._segments)
+
+    @property
+    def unflushed_messages(self) -> int:
+        return self.log_end_offset - self.recovery_point
+
+    # Appending.
+
+    def append(
+        self, records: memoryview, *, leader_epoch: int, origin: AppendOrigin = AppendOrigin.CLIENT
+    ) -> AppendResult:
+        """Validate and append; raises AppendRefused, and then the log is as it was.
+
+        Base offset and leader epoch, and with LogAppendTime the timestamp, are written into `records` in place; a
+        read-only view is copied first. The bytes go to the file from there, with one write.
+        """
+        if records.readonly:
+            records = memoryview(bytearray(records))
+        now_ms = self._clock()
+        if origin is not _CLIENT:
+            return self._append_as_coordinator(records, leader_epoch, now_ms)
+        config = self.config
+        records, header = validate_client_batch(records, config, now_ms)
+        _, _, _, _, _, attributes, last_offset_delta, _, max_timestamp, producer_id, epoch, base_sequence, _ = header
+        active = self._active or self._activate()
+        base_offset = self.log_end_offset
+        last_offset = base_offset + last_offset_delta
+
+        if producer_id >= 0:
+            producers = self._producers or self._load_producers()
+            last_sequence = last_sequence_of(base_sequence, last_offset_delta)
+            duplicate = producers.check(producer_id, epoch, base_sequence, last_sequence, _CLIENT)
+            if duplicate is not None:
+                append_time = -1 if config.message_timestamp_type == "CreateTime" else duplicate.timestamp
+                return AppendResult(
+                    duplicate.first_offset, duplicate.last_offset, append_time, self.log_start_offset, True
+                )
+            if producers.open_transactions:
+                producers.check_transaction(producer_id, bool(attributes & TRANSACTIONAL_FLAG))
+
+        size = len(records)
+        if active.must_roll_before(size, last_offset, max_timestamp, now_ms, config):
+            active = self._roll_for(size, now_ms)
+        if leader_epoch != self._latest_epoch:
+            self.assign_leader_epoch(leader_epoch)
+        _put_base_offset(records, 0, base_offset)
+        _put_leader_epoch(records, LEADER_EPOCH_OFFSET, leader_epoch)
+        try:
+            active.write(records)
+        except OSError as problem:
+            raise self._storage_error(problem) from problem
+        active.add(size, last_offset, max_timestamp, config.index_interval_bytes)
+        self.log_end_offset = last_offset + 1
+        if producer_id >= 0:
+            producers.add(
+                producer_id,
+                epoch,
+                base_sequence,
+                last_sequence,
+                base_offset,
+                last_offset,
+                max_timestamp,
+                bool(attributes & TRANSACTIONAL_FLAG),
+            )
+        append_time = -1 if config.message_timestamp_type == "CreateTime" else max_timestamp
+        return AppendResult(base_offset, last_offset, append_time, self.log_start_offset)
+
+    def _append_as_coordinator(self, records: memoryview, leader_epoch: int, now_ms: int) -> AppendResult:
+        """The broker's own batches: any number of them, written together or not at all."""
+        config = self.config
+        active = self._active or self._activate()
+        base_offset = next_offset = self.log_end_offset
+        headers: list[tuple[int, BatchHeader]] = []
+        position = 0
+        while position < len(records):
+            try:
+                header = read_header(records, position)
+            except CorruptRecords as problem:
+                raise AppendRefused(ErrorCode.CORRUPT_MESSAGE, str(problem)) from problem
+            if header.magic != 2 or not crc_is_valid(records, position, header):
+                raise AppendRefused(ErrorCode.CORRUPT_MESSAGE, f"no valid batch at byte {position} of the append")
+            if header.size > config.max_message_bytes:
+                raise AppendRefused(
+                    ErrorCode.MESSAGE_TOO_LARGE,
+                    f"the batch has {header.size} bytes, max.message.bytes allows {config.max_message_bytes}",
+                )
+            if header.producer_id >= 0:
+                producers = self._producers or self._load_producers()
+                producers.check(
+                    header.producer_id,
+                    header.producer_epoch,
+                    header.base_sequence,
+                    header.last_sequence,
+                    AppendOrigin.COORDINATOR,
+                )
+            header = header._replace(base_offset=next_offset, partition_leader_epoch=leader_epoch)
+            _put_base_offset(records, position, next_offset)
+            _put_leader_epoch(records, position + LEADER_EPOCH_OFFSET, leader_epoch)
+            headers.append((position, header))
+            next_offset = header.next_offset
+            position += header.size
+        if not headers:
+            raise AppendRefused(ErrorCode.INVALID_RECORD, "there is no record batch to append")
+
+        max_timestamp = max(header.max_timestamp for _, header in headers)
+        if active.must_roll_before(len(records), next_offset - 1, max_timestamp, now_ms, config):
+            active = self._roll_for(len(records), now_ms)
+        if leader_epoch != self._latest_epoch:
+            self.assign_leader_epoch(leader_epoch)
+        try:
+            active.write(records)
+        except OSError as problem:
+            raise self._storage_error(problem) from problem
+        for position, header in headers:
+            active.add(header.size, header.last_offset, header.max_timestamp, config.index_interval_bytes)
+            self.log_end_offset = header.next_offset
+            if header.producer_id >= 0:
+                producers = self._producers or self._load_producers()
+                producers.replay(header, records[position : position + header.size])
+        return AppendResult(base_offset, self.log_end_offset - 1, -1, self.log_start_offset)
+
+    def _storage_error(self, problem: OSError) -> AppendRefused:
+        logger.error("could not append to %s: %s", self.directory, problem)
+        return AppendRefused(ErrorCode.KAFKA_STORAGE_ERROR, f"could not append to {self.directory}: {problem.strerror}")
+
+    # Reading.
+
+    def read(
+        self, offset: int, max_bytes: int, *, at_least_one_batch: bool, up_to_offset: int | None = None
+    ) -> LogSlice:
+        """Batches from the one that holds `offset` on; raises OffsetOutOfRange, or CorruptRecords if the disk lies.
+
+        The slice is empty at the log end, and if the first batch is larger than `max_bytes` (unless
+        `at_least_one_batch`). It ends before the batch that holds `up_to_offset`, and where `max_bytes` ends it, it may
+        end within a batch. It never crosses a segment.
+        """
+        log_end_offset = self.log_end_offset
+        if not self.log_start_offset <= offset <= log_end_offset:
+            raise OffsetOutOfRange(offset, self.log_start_offset, log_end_offset)
+        if offset == log_end_offset or (up_to_offset is not None and offset >= up_to_offset):
+            return EMPTY_SLICE
+        interval = self.config.index_interval_bytes
+        segment: Segment = self._active or self._activate()
+        if offset >= segment.base_offset:
+            location = segment.locate(offset, interval)
+        else:
+            segment, location = self._locate_in_closed(offset)
+        if location is None:
+            return EMPTY_SLICE
+        position, first_size = location
+        if first_size > max_bytes:
+            return LogSlice(segment.opened(), position, first_size) if at_least_one_batch else EMPTY_SLICE
+
+        end = segment.size
+        if up_to_offset is not None and up_to_offset < log_end_offset:
+            limit = segment.locate(up_to_offset, interval) if up_to_offset >= segment.base_offset else location
+            if limit is not None:
+                end = limit.position
+                if end <= position:
+                    return EMPTY_SLICE
+        if end - position > max_bytes:
+            end = position + max_bytes
+            boundary = segment.floor_position(end)
+            if boundary > position:
+                end = boundary
+        return LogSlice(segment.opened(), position, end - position)
+
+    def _locate_in_closed(self, offset: int) -> tuple[Segment, BatchLocation | None]:
+        """Compaction may have left a gap at the end of a segment: then the batch is the first of a later one."""
+        slot = bisect_right(self._segments, offset, key=_base_offset_of) - 1
+        for segment in self._segments[max(slot, 0) :]:
+            location = segment.locate(offset, self.config.index_interval_bytes)
+            if location is not None:
+                return segment, location
+        return self._segments[-1], None
+
+    # Rolling.
+
+    def roll_if_due(self, now_ms: int) -> bool:
+        """Close the active segment if it is older than segment.ms by the clock, even when nothing is appended."""
+        active = self._active or self._activate()
+        if not active.size:
+            return False
+        began_ms = active.first_timestamp if active.first_timestamp >= 0 else active.created_ms
+        if now_ms - began_ms <= self.config.segment_ms - active.roll_jitter_ms:
+            return False
+        self.roll(now_ms)
+        return True
+
+    def roll(self, now_ms: int) -> ActiveSegment:
+        """Close the active segment and begin another at the log end offset. Raises OSError, and then nothing changed."""
+        active = self._active or self._activate()
+        if active.size == 0 and active.base_offset == self.log_end_offset:
+            return active
+        following = new_active_segment(self.directory, self.log_end_offset, self.files, self.config, now_ms)
+        active.trim()
+        active.write_indexes()
+        self._segments[-1] = active.closed()
+        self._segments.append(following)
+        self._active = following
+        self._directory_is_dirty = True
+        self._take_snapshot()
+        return following
+
+    def _roll_for(self, size: int, now_ms: int) -> ActiveSegment:
+        if size > self.config.segment_bytes:
+            raise AppendRefused(
+                ErrorCode.RECORD_LIST_TOO_LARGE,
+                f"the batch has {size} bytes, segment.bytes allows {self.config.segment_bytes}",
+            )
+        try:
+            return self.roll(now_ms)
+        except OSError as problem:
+            raise self._storage_error(problem) from problem
+
+    # Leader epochs.
+
+    @property
+    def leader_epoch(self) -> int:
+        """The latest epoch anything was written in; -1 if none."""
+        return self._leader_epochs().latest
+
+    def assign_leader_epoch(self, leader_epoch: int) -> None:
+        """What is appended from now on belongs to this epoch."""
+        self._leader_epochs().assign(leader_epoch, self.log_end_offset)
+        self._latest_epoch = leader_epoch
+
+    def end_offset_for_epoch(self, requested_epoch: int) -> tuple[int, int]:
+        """The largest epoch not above the requested one and its end offset; (-1, -1) if unknown."""
+        return self._leader_epochs().end_offset_for(requested_epoch, self.log_end_offset)
+
+    def epoch_of(self, offset: int) -> int:
+        return self._leader_epochs().epoch_of(offset)
+
+    def _leader_epochs(self) -> LeaderEpochs:
+        if self._epochs is None:
+            self._epochs = LeaderEpochs.load(f"{self.directory}/{LEADER_EPOCH_FILE}")
+            self._epochs.truncate_from_end(self.log_end_offset)
+            self._epochs.truncate_from_start(self.log_start_offset)
+        return self._epochs
+
+    # Producers.
+
+    def active_producers(self) -> Mapping[int, ProducerEntry]:
+        """By producer id; do not change it."""
+        return (self._producers or self._load_producers()).entries
+
+    def expire_producers(self, now_ms: int) -> None:
+        """Forget producers idle for longer than producer.id.expiration.ms."""
+        if self._producers is not None:
+            self._producers.expire(now_ms, self.config.producer_id_expiration_ms)
+
+    def _load_producers(self) -> ProducerStates:
+        if self.is_closed:
+            raise LogError(f"the log in {self.directory} is closed")
+        self._producers = load_producers(
+            self._segments, self._snapshots, self.log_end_offset, self.config.index_interval_bytes
+        )
+        self._producers.expire(self._clock(), self.config.producer_id_expiration_ms)
+        return self._producers
+
+    def _take_snapshot(self) -> bool:
+        """Write the producers' state as of the log end offset, in place of older ones that no segment begins with."""
+        offset = self.log_end_offset
+        snapshots = self._snapshots
+        if snapshots and snapshots[-1] == offset:
+            return True
+        try:
+            write_file(snapshot_path(self.directory, offset), (self._producers or self._load_producers()).snapshot())
+            base_offsets = {segment.base_offset for segment in self._segments}
+            for stray in [old for old in snapshots if old not in base_offsets]:
+                os.unlink(snapshot_path(self.directory, stray))
+                snapshots.remove(stray)
+        except OSError as problem:
+            logger.warning("could not write the producer snapshot of %s: %s", self.directory, problem)
+            return False
+        snapshots.append(offset)
+        return True
+
+    # Flushing and closing.
+
+    def flush(self) -> int:
+        """Bring all that is appended to stable storage and return its end; any thread may call this.
+
+        What is appended meanwhile may or may not be included; the returned offset, the new recovery point, is.
+        """
+        end_offset = self.log_end_offset
+        segments = list(self._segments)
+        if end_offset > self.recovery_point:
+            for slot, segment in enumerate(segments):
+                is_last = slot == len(segments) - 1
+                if not is_last and segments[slot + 1].base_offset <= self.recovery_point:
+                    continue
+                try:
+                    os.fsync(segment.opened().descriptor)
+                except FileNotFoundError:
+                    if segment in self._segments:
+                        raise
+                if not is_last:
+                    for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+                        _sync_if_there(segment.path(suffix))
+                    _sync_if_there(snapshot_path(self.directory, segments[slot + 1].base_offset))
+        if self._epochs is not None:
+            self._epochs.save(f"{self.directory}/{LEADER_EPOCH_FILE}", sync=True)
+        if self._directory_is_dirty:
+            self._directory_is_dirty = False
+            sync_directory(self.directory)
+        self.recovery_point = max(self.recovery_point, end_offset)
+        self.last_flush_ms = self._clock()
+        return end_offset
+
+    def reconfigure(self, config: LogConfig) -> None:
+        """Takes effect with the next append, read or retention run."""
+        self.config = config
+
+    def close(self, *, clean: bool = True) -> None:
+        """Let go of all files. A clean close brings everything to disk, so that the next open need not look at it."""
+        if self.is_closed:
+            return
+        try:
+            if clean:
+                self._close_cleanly()
+        finally:
+            self.is_closed = True
+            for segment in self._segments:
+                segment.close()
+            if self._active is not None:
+                self._segments[-1] = Segment(self.directory, self._active.base_offset, self._active.size, self.files)
+                self._active = None
+
+    def _close_cleanly(self) -> None:
+        active = self._active
+        if active is not None:
+            active.trim()
+            active.write_indexes()
+            producers = self._producers
+            if producers is not None and (producers.entries or self._snapshots) and not self._take_snapshot():
+                raise LogError(f"the state of the producers of {self.directory} is not on disk")
+            self.flush()
+        else:
+            if self._epochs is not None:
+                self._epochs.save(f"{self.directory}/{LEADER_EPOCH_FILE}", sync=False)
+            last = self._segments[-1]
+            if last.size == 0:
+                # A partition nobody wrote to yet has only its log file; give Kafka's tools the indexes they look for.
+                for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+                    os.close(os.open(last.path(suffix), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
+
+    def find_end(self) -> None:
+        """Read the log end offset from the files; for a log that was closed cleanly but has no checkpoint."""
+        self._activate(is_end_known=False)
+        self.recovery_point = self.log_end_offset
+
+    def start_anew_at(self, offset: int) -> None:
+        """Drop everything and begin with an empty segment."""
+        for segment in self._segments:
+            remove_segment_files(segment)
+        for snapshot in self._snapshots:
+            os.unlink(snapshot_path(self.directory, snapshot))
+        self._snapshots.clear()
+        self._producers = ProducerStates()
+        self._epochs = LeaderEpochs()
+        self._epochs.is_dirty = True
+        self._latest_epoch = _UNKNOWN_EPOCH
+        self._active = new_active_segment(self.directory, offset, self.files, self.config, self._clock())
+        self._segments[:] = [self._active]
+        self.log_start_offset = self.log_end_offset = self.recovery_point = offset
+
+    def _activate(self, is_end_known: bool = True) -> ActiveSegment:
+        """Bring the last segment into shape for appending, when it is first touched."""
+        if self.is_closed:
+            raise LogError(f"the log in {self.directory} is closed")
+        active, next_offset = activate(self._segments[-1], self.config, self._clock())
+        if next_offset != self.log_end_offset:
+            if is_end_known:
+                logger.warning("%s ends at offset %d, not %d", self.directory, next_offset, self.log_end_offset)
+            self.log_end_offset = next_offset
+        self._segments[-1] = self._active = active
+        return active
+
+
+def _base_offset_of(segment: Segment) -> int:
+    return segment.base_offset
+
+
+def _sync_if_there(path: str) -> None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

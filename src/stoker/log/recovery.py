@@ -1,0 +1,325 @@
+"""Finding out what a log holds: cheaply after a clean shutdown, batch by batch after a crash.
+
+After a crash every batch from the recovery point's segment on is read and checked. At the first that is torn or damaged
+the log is cut, with one line in the broker's log; indexes, leader epochs and producers are rebuilt on the way.
+"""
+
+import contextlib
+import logging
+import mmap
+import os
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from stoker.errors import CorruptRecords
+from stoker.log.config import LogConfig
+from stoker.log.errors import CorruptCheckpoint
+from stoker.log.index import CorruptIndex, OffsetIndex, TimeIndex
+from stoker.log.leader_epochs import LEADER_EPOCH_FILE, LeaderEpochs
+from stoker.log.producer_state import BATCHES_REMEMBERED, AppendedBatch, ProducerStates
+from stoker.log.segment import (
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    SNAPSHOT_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    ActiveSegment,
+    Segment,
+)
+from stoker.wire.record_batch import HEADER_SIZE, BatchHeader, crc_is_valid, read_header
+
+logger = logging.getLogger("stoker.log")
+
+_MAX_RELATIVE_OFFSET = 2**31 - 1
+_TAIL_BYTES = 1024 * 1024
+"""How much of the log's end is read to remember more than the last batch of each producer."""
+
+
+def snapshot_path(directory: str, offset: int) -> str:
+    return f"{directory}/{offset:020d}{SNAPSHOT_SUFFIX}"
+
+
+class RecoveredLog(NamedTuple):
+    """What recovery found; the segments and snapshots it was given are changed in place."""
+
+    active: ActiveSegment
+    log_end_offset: int
+    epochs: LeaderEpochs
+    producers: ProducerStates
+
+
+def recover(
+    segments: list[Segment],
+    snapshots: list[int],
+    config: LogConfig,
+    now_ms: int,
+    recovery_point: int,
+    latest_leader_epoch: int | None = None,
+) -> RecoveredLog:
+    """Check the log from the segment of the recovery point on, and cut it where it is damaged."""
+    directory = segments[0].directory
+    try:
+        epochs = LeaderEpochs.load(f"{directory}/{LEADER_EPOCH_FILE}")
+    except CorruptCheckpoint as problem:
+        logger.warning("%s; reading the whole log to find the leader epochs", problem)
+        epochs = LeaderEpochs()
+        recovery_point = 0
+    first = max(0, bisect_right([segment.base_offset for segment in segments], recovery_point) - 1)
+    start_offset = segments[first].base_offset
+    producers, snapshot_offset = load_latest_snapshot(directory, snapshots, start_offset)
+    replay_producers(producers, segments[:first], snapshot_offset or 0, start_offset, config.index_interval_bytes)
+
+    for slot in range(first, len(segments)):
+        segment = segments[slot]
+        active = ActiveSegment(directory, segment.base_offset, segment.size, segment.files, created_ms=now_ms)
+        next_offset = recover_segment(active, config, epochs, producers, latest_leader_epoch)
+        is_cut = active.size < segment.size
+        if is_cut or slot == len(segments) - 1:
+            for lost in segments[slot + 1 :]:
+                logger.warning("removing %s, which followed the damage", lost.path(LOG_SUFFIX))
+                remove_segment_files(lost)
+            del segments[slot + 1 :]
+            segments[slot] = active
+            break
+        active.write_indexes()
+        segments[slot] = active.closed()
+
+    for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+        # They are in memory now, and written anew when the segment is closed.
+        _unlink_if_there(active.path(suffix))
+    for offset in [offset for offset in snapshots if offset > next_offset]:
+        _unlink_if_there(snapshot_path(directory, offset))
+        snapshots.remove(offset)
+    epochs.truncate_from_end(next_offset)
+    return RecoveredLog(active, next_offset, epochs, producers)
+
+
+def remove_segment_files(segment: Segment) -> None:
+    segment.close()
+    for suffix in (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):
+        _unlink_if_there(segment.path(suffix))
+
+
+def _unlink_if_there(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def activate(segment: Segment, config: LogConfig, now_ms: int) -> tuple[ActiveSegment, int]:
+    """The segment ready for appending, and the offset that comes next. Reads its indexes and its last few batches."""
+    active = ActiveSegment(segment.directory, segment.base_offset, segment.size, segment.files, created_ms=now_ms)
+    if not segment.size:
+        return active, segment.base_offset
+    try:
+        next_offset = _activate_by_indexes(active, config.index_interval_bytes)
+    except (CorruptIndex, CorruptRecords) as problem:
+        logger.warning("rebuilding the indexes of %s: %s", segment.path(LOG_SUFFIX), problem)
+        active = ActiveSegment(segment.directory, segment.base_offset, segment.size, segment.files, created_ms=now_ms)
+        next_offset = recover_segment(active, config)
+    segment.close()
+    return active, next_offset
+
+
+def _activate_by_indexes(active: ActiveSegment, index_interval_bytes: int) -> int:
+    indexes = active.indexes
+    indexes.offset_index = OffsetIndex.load(active.path(INDEX_SUFFIX), active.base_offset, active.size)
+    indexes.time_index = TimeIndex.load(active.path(TIME_INDEX_SUFFIX), active.base_offset)
+    active.offset_index = indexes.offset_index
+    if len(indexes.time_index):
+        indexes.max_timestamp, indexes.offset_of_max_timestamp = indexes.time_index[len(indexes.time_index) - 1]
+    _, first = next(active.batches())
+    active.first_timestamp = first.max_timestamp
+
+    last_entry = indexes.offset_index[len(indexes.offset_index) - 1] if len(indexes.offset_index) else None
+    start = last_entry.position if last_entry else 0
+    next_offset = active.base_offset
+    size = 0
+    for position, header in active.batches(start):
+        if last_entry and position == start and header.last_offset != last_entry.last_offset:
+            raise CorruptIndex("the offset index points at the wrong batch")
+        if position - start > index_interval_bytes + size:
+            raise CorruptIndex("the offset index lacks entries")
+        size = header.size
+        next_offset = header.next_offset
+        if header.max_timestamp > indexes.max_timestamp:
+            raise CorruptIndex("the time index lacks its last entry")
+        active.remember_recent(header.last_offset, position)
+    indexes.bytes_since_entry = active.size - start
+    active.max_timestamp = indexes.max_timestamp
+    return next_offset
+
+
+def recover_segment(
+    active: ActiveSegment,
+    config: LogConfig,
+    epochs: LeaderEpochs | None = None,
+    producers: ProducerStates | None = None,
+    latest_leader_epoch: int | None = None,
+) -> int:
+    """Check every batch, rebuild the indexes, cut at the first bad batch; returns the offset that comes next.
+
+    `active.size` is what the file has at first and what is valid of it at last.
+    """
+    file_bytes = active.size
+    active.size = 0
+    next_offset = active.base_offset
+    if file_bytes:
+        descriptor = active.opened().descriptor
+        with mmap.mmap(descriptor, file_bytes, prot=mmap.PROT_READ) as mapped, memoryview(mapped) as view:
+            checker = _BatchChecker(view, active.base_offset, config, latest_leader_epoch)
+            for position, header in checker:
+                active.add(header.size, header.last_offset, header.max_timestamp, config.index_interval_bytes)
+                next_offset = header.next_offset
+                if epochs is not None and header.partition_leader_epoch > epochs.latest:
+                    epochs.assign(header.partition_leader_epoch, header.base_offset)
+                if producers is not None:
+                    with view[position : position + header.size] as batch:
+                        producers.replay(header, batch)
+        if active.size < file_bytes:
+            logger.warning(
+                "%s: %s at position %d; cut off the last %d bytes, the log goes on at offset %d",
+                active.path(LOG_SUFFIX),
+                checker.problem,
+                active.size,
+                file_bytes - active.size,
+                next_offset,
+            )
+            os.ftruncate(descriptor, active.size)
+    return next_offset
+
+
+class _BatchChecker:
+    """Iterates over the valid batches at the front of a file; afterwards `problem` says why it ended."""
+
+    def __init__(
+        self,
+        view: memoryview,
+        base_offset: int,
+        config: LogConfig,
+        latest_leader_epoch: int | None,
+    ) -> None:
+        self.problem = ""
+        self._view = view
+        self._expected_offset = base_offset
+        self._highest_offset = base_offset + _MAX_RELATIVE_OFFSET
+        # Neither base offset nor leader epoch is under the checksum; what can be known about them is checked here.
+        # Only compaction leaves gaps between batches.
+        self._gaps_are_allowed = config.is_compacted
+        self._latest_leader_epoch = latest_leader_epoch
+
+    def __iter__(self) -> Iterator[tuple[int, BatchHeader]]:
+        view = self._view
+        position = 0
+        expected_offset = self._expected_offset
+        leader_epoch = -1
+        while position < len(view):
+            if len(view) - position < HEADER_SIZE:
+                self.problem = "a torn batch"
+                return
+            header = read_header(view, position)
+            self.problem = self._problem_of(position, header, expected_offset, leader_epoch)
+            if self.problem:
+                return
+            yield position, header
+            expected_offset = header.next_offset
+            leader_epoch = header.partition_leader_epoch
+            position += header.size
+
+    def _problem_of(self, position: int, header: BatchHeader, expected_offset: int, leader_epoch: int) -> str:
+        if header.size < HEADER_SIZE or header.magic != 2:
+            return "bytes that are no record batch"
+        if position + header.size > len(self._view):
+            return "a torn batch"
+        if not crc_is_valid(self._view, position, header):
+            return "a batch with a wrong checksum"
+        if header.base_offset < expected_offset or header.last_offset > self._highest_offset:
+            return f"a batch with offset {header.base_offset} where {expected_offset} is next"
+        if header.base_offset > expected_offset and not self._gaps_are_allowed:
+            return f"a batch with offset {header.base_offset} where {expected_offset} is next"
+        if header.partition_leader_epoch < leader_epoch or (
+            self._latest_leader_epoch is not None and header.partition_leader_epoch > self._latest_leader_epoch
+        ):
+            return f"a batch with leader epoch {header.partition_leader_epoch}"
+        return ""
+
+
+def load_producers(
+    segments: Sequence[Segment], snapshots: list[int], log_end_offset: int, index_interval_bytes: int
+) -> ProducerStates:
+    """The producers as of the log end: the last good snapshot, and the batches after it.
+
+    Without any snapshot there were no producers: closing cleanly and rolling write one, and after a crash recovery
+    builds the state from the log itself.
+    """
+    producers, snapshot_offset = load_latest_snapshot(segments[0].directory, snapshots, log_end_offset)
+    if snapshot_offset is None:
+        return producers
+    replay_producers(producers, segments, snapshot_offset, log_end_offset, index_interval_bytes)
+    _complete_from_tail(producers, segments[-1])
+    return producers
+
+
+def load_latest_snapshot(directory: str, snapshots: list[int], end_offset: int) -> tuple[ProducerStates, int | None]:
+    """The newest snapshot not past `end_offset` that can be read, and its offset; bad ones are removed."""
+    for offset in sorted(snapshots, reverse=True):
+        if offset > end_offset:
+            continue
+        path = snapshot_path(directory, offset)
+        try:
+            with open(path, "rb") as file:
+                return ProducerStates.from_snapshot(file.read()), offset
+        except (CorruptCheckpoint, OSError) as problem:
+            logger.warning("cannot use %s: %s", path, problem)
+            snapshots.remove(offset)
+            _unlink_if_there(path)
+    return ProducerStates(), None
+
+
+def replay_producers(
+    producers: ProducerStates,
+    segments: Sequence[Segment],
+    start_offset: int,
+    end_offset: int,
+    index_interval_bytes: int,
+) -> None:
+    """Account for all batches of producers in [start_offset, end_offset)."""
+    if start_offset >= end_offset:
+        return
+    for slot, segment in enumerate(segments):
+        if slot + 1 < len(segments) and segments[slot + 1].base_offset <= start_offset:
+            continue
+        if segment.base_offset >= end_offset:
+            return
+        location = segment.locate(start_offset, index_interval_bytes) if segment.size else None
+        if location is None:
+            continue
+        file = segment.opened()
+        for position, header in segment.batches(location.position):
+            if header.base_offset >= end_offset:
+                return
+            if header.producer_id >= 0:
+                batch = os.pread(file.descriptor, header.size, position) if header.is_control else b""
+                producers.replay(header, memoryview(batch))
+
+
+def _complete_from_tail(producers: ProducerStates, last_segment: Segment) -> None:
+    """A snapshot has one batch of each producer; the end of the log tells of those before it, which may come again."""
+    position = last_segment.floor_position(max(0, last_segment.size - _TAIL_BYTES))
+    found: dict[int, list[AppendedBatch]] = {}
+    for _, header in last_segment.batches(position):
+        entry = producers.entries.get(header.producer_id)
+        if entry is not None and entry.epoch == header.producer_epoch and not header.is_control:
+            found.setdefault(header.producer_id, []).append(
+                AppendedBatch(
+                    header.base_sequence,
+                    header.last_sequence,
+                    header.base_offset,
+                    header.last_offset,
+                    header.max_timestamp,
+                )
+            )
+    for producer_id, batches in found.items():
+        entry = producers.entries[producer_id]
+        if entry.batches and entry.batches[-1].last_offset == batches[-1].last_offset:
+            entry.batches = batches[-BATCHES_REMEMBERED:]
