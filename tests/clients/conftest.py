@@ -1,0 +1,136 @@
+"""Every test here runs an unmodified Kafka client against a broker: Stoker, or whatever the tests themselves are to be judged by.
+
+    pytest tests/clients                            Stoker, in this process
+    pytest tests/clients --against=apache-kafka     a fresh Apache Kafka: what fails here is wrong in the test
+    pytest tests/clients --against=HOST:PORT        a broker that runs already
+
+`STOKER_TESTS_AGAINST` in the environment does the same.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from typing import TypeVar
+
+import pytest
+
+from tests.apache_kafka import ApacheKafka
+from tests.clients.client import Client, fresh_topic
+from tests.clients.drivers.confluent import ConfluentKafka
+from tests.clients.drivers.java import JavaClients
+from tests.clients.drivers.kafka_python import KafkaPython
+from tests.clients.drivers.kafkajs import KafkaJs
+from tests.clients.drivers.kcat import Kcat
+from tests.clients.records import KEEP_FOREVER, PARTITIONS
+
+Driver = TypeVar("Driver", bound=Client)
+
+
+class Clients:
+    """The clients of a test session; each starts when it is first asked for and then serves all tests."""
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        self._bootstrap_servers = bootstrap_servers
+        self._started: dict[type[Client], Client] = {}
+
+    def of(self, driver: type[Driver]) -> Driver:
+        if driver not in self._started:
+            self._started[driver] = driver(self._bootstrap_servers)
+        started = self._started[driver]
+        assert isinstance(started, driver)
+        return started
+
+    def close(self) -> None:
+        for client in self._started.values():
+            client.close()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--against",
+        default=os.environ.get("STOKER_TESTS_AGAINST", "stoker"),
+        metavar="stoker|apache-kafka|HOST:PORT",
+        help="the broker that the foreign-client tests talk to",
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(os.path.dirname(__file__)):
+            item.add_marker(pytest.mark.clients)
+
+
+@pytest.fixture(scope="session")
+def broker_address(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Where the broker under test listens."""
+    against: str = request.config.getoption("--against", default="stoker")
+    if against == "stoker":
+        from stoker import Broker  # not at the top: against Apache Kafka the tests need nothing of Stoker
+
+        with Broker() as broker:
+            yield broker.bootstrap_servers
+    elif against == "apache-kafka":
+        with ApacheKafka() as kafka:
+            yield kafka.bootstrap_servers
+    else:
+        yield against
+
+
+@pytest.fixture(scope="session")
+def clients(broker_address: str) -> Iterator[Clients]:
+    """Every client, connected to the broker under test."""
+    with closing(Clients(broker_address)) as all_of_them:
+        yield all_of_them
+
+
+@pytest.fixture
+def client(request: pytest.FixtureRequest, clients: Clients) -> Client:
+    """The client that the test's parameter names."""
+    return clients.of(request.param)
+
+
+@pytest.fixture
+def reader(request: pytest.FixtureRequest, clients: Clients) -> Client:
+    """A second client, one that reads."""
+    return clients.of(request.param)
+
+
+@pytest.fixture(scope="session")
+def confluent(clients: Clients) -> ConfluentKafka:
+    """The client that sets up and looks on where another is tested."""
+    return clients.of(ConfluentKafka)
+
+
+@pytest.fixture(scope="session")
+def java(clients: Clients) -> JavaClients:
+    return clients.of(JavaClients)
+
+
+@pytest.fixture(scope="session")
+def kcat(clients: Clients) -> Kcat:
+    return clients.of(Kcat)
+
+
+@pytest.fixture(scope="session")
+def kafka_python(clients: Clients) -> KafkaPython:
+    return clients.of(KafkaPython)
+
+
+@pytest.fixture(scope="session")
+def kafkajs(clients: Clients) -> KafkaJs:
+    return clients.of(KafkaJs)
+
+
+@pytest.fixture(scope="session")
+def replicates_as_asked(confluent: ConfluentKafka) -> bool:
+    """Whether a replication factor above the number of brokers is refused, as Kafka does, or made 1, as Stoker does by default."""
+    [broker_id, *_] = confluent.broker_ids()
+    return confluent.broker_configs(broker_id).get("stoker.replication.factor.policy", "refuse") == "refuse"
+
+
+@pytest.fixture
+def topic(confluent: ConfluentKafka) -> str:
+    """A new topic of three partitions that keeps old records; its leaders answer, so that even acks=0 loses nothing."""
+    name = fresh_topic("records")
+    confluent.create_ready_topic(name, partitions=PARTITIONS, configs=KEEP_FOREVER)
+    return name
