@@ -1,2 +1,19 @@
 """Stoker: an event-streaming platform for Python teams."""
 
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+__all__ = ["Broker", "__version__"]
+
+if TYPE_CHECKING:
+    from stoker.broker.embedded import Broker
+
+
+def __getattr__(name: str) -> Any:
+    # `import stoker` must stay cheap: the command line imports it before it knows what is wanted.
+    if name == "Broker":
+        from stoker.broker.embedded import Broker
+
+        return Broker
+    raise AttributeError(f"module 'stoker' has no attribute {name!r}. It has: {', '.join(__all__)}")

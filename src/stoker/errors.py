@@ -3,7 +3,12 @@
 StokerError
 ├── MalformedMessage        bytes that are not the Kafka message they claim to be
 ├── UnencodableMessage      a message that cannot be written in the version asked for
-└── CorruptRecords          a record batch whose bytes contradict themselves
+├── CorruptRecords          a record batch whose bytes contradict themselves
+├── ConnectionRefusedByBroker   a request that ends its connection
+├── BrokerCannotStart       why a broker cannot start, and what to do
+│   └── DataDirectoryUnusable   ... because of what is in its data directory
+├── LogError                log/errors.py
+└── ConfigError             broker/config/errors.py
 """
 
 
@@ -21,3 +26,15 @@ class UnencodableMessage(StokerError):
 
 class CorruptRecords(StokerError):
     """A record batch whose bytes contradict themselves."""
+
+
+class ConnectionRefusedByBroker(StokerError):
+    """A request that ends its connection: an unknown API, or a version that is not served."""
+
+
+class BrokerCannotStart(StokerError):
+    """Why a broker cannot start or is not running, and what to do."""
+
+
+class DataDirectoryUnusable(BrokerCannotStart):
+    """A data directory whose content cannot be served; the message says what is wrong and what to do."""

@@ -18,7 +18,7 @@ from struct import Struct
 from stoker.broker.receive_buffers import SCRATCH_BYTES, ReceiveBuffers
 from stoker.broker.reply import Deferred
 from stoker.errors import ConnectionRefusedByBroker, MalformedMessage, StokerError
-from stoker.log.segment import LogSlice
+from stoker.log.partition import LogSlice
 
 logger = getLogger("stoker.broker")
 
@@ -58,6 +58,7 @@ class Connection:
         "id",
         "last_active",
         "listener",
+        "local_address",
         "peer_host",
         "peer_port",
     )
@@ -78,6 +79,7 @@ class Connection:
         self.id = id
         self.listener = listener
         self.peer_host, self.peer_port = peer
+        self.local_address: tuple[str, int] = sock.getsockname()[:2]
         self.client_software = ""
         self.closed = False
         self.last_active = loop.time()
@@ -107,6 +109,11 @@ class Connection:
     def busy(self) -> bool:
         """A request is being answered, or its reply waits for the client to read."""
         return self._busy_with is not None or bool(self._outbox)
+
+    @property
+    def awaits_reply(self) -> bool:
+        """It is for us to act, not for the client."""
+        return self._busy_with is not None
 
     # -- in ---------------------------------------------------------------------------------------------------------
 
@@ -184,7 +191,9 @@ class Connection:
         while end - position >= 4 and not self.closed and self._busy_with is None and not self._outbox:
             (length,) = _FRAME_LENGTH.unpack_from(data, position)
             if not _SMALLEST_FRAME <= length <= self._max_frame:
-                self.close(f"a request of {length} bytes is outside {_SMALLEST_FRAME}..{self._max_frame} (socket.request.max.bytes)")
+                self.close(
+                    f"a request of {length} bytes is outside {_SMALLEST_FRAME}..{self._max_frame} (socket.request.max.bytes)"
+                )
                 break
             start = position + 4
             if end - start < length:

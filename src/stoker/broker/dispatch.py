@@ -50,7 +50,15 @@ class Dispatcher:
             outcome = deferred
         if isinstance(outcome, Deferred):
             return self._promise(outcome, connection, header)
-        return _encode(header, version, outcome) if outcome is not NoReply.CLOSE else _close(connection)
+        if outcome is NoReply.CLOSE:
+            _close(connection)
+            return None
+        return _encode(header, version, outcome)
+
+    async def drain(self) -> None:
+        """Wait for the handlers that are still at work."""
+        while self._tasks:
+            await asyncio.wait(tuple(self._tasks))
 
     def _promise(self, deferred: Deferred, connection: Connection, header: RequestHeader) -> Outcome:
         def answer(reply: Reply) -> None:

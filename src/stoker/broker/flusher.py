@@ -30,7 +30,7 @@ class Flusher:
         flush.add_done_callback(lambda finished: self._finished(log, done, finished))
         return done
 
-    def _finished(self, log: PartitionLog, done: asyncio.Future[None], finished: asyncio.Future[object]) -> None:
+    def _finished(self, log: PartitionLog, done: asyncio.Future[None], finished: asyncio.Future[int]) -> None:
         del self._running[log]
         error = finished.exception()
         if error is None:

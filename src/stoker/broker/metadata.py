@@ -16,6 +16,7 @@ from stoker.wire.metadata_records import (
     ProducerIdsRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnknownRecord,
 )
 
 INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
@@ -50,7 +51,7 @@ class ClusterMetadata:
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.next_producer_id = 0
 
-    def replay(self, record: MetadataRecord) -> None:
+    def replay(self, record: MetadataRecord | UnknownRecord) -> None:
         """Apply one record. Records of other kinds (a later version's, or Apache Kafka's) change nothing here."""
         match record:
             case TopicRecord():

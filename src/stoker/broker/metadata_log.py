@@ -9,13 +9,13 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from logging import getLogger
-from pathlib import Path
 from typing import Final
 
 from stoker.broker.metadata import ClusterMetadata
-from stoker.clock import Clock
+from stoker.log.partition import Clock
 from stoker.errors import CorruptRecords, DataDirectoryUnusable
-from stoker.log.partition import AppendOrigin, PartitionLog
+from stoker.log.partition import PartitionLog
+from stoker.log.producer_state import AppendOrigin
 from stoker.wire.metadata_records import MetadataRecord, decode_record, encode_record
 from stoker.wire.record_batch import HEADER_SIZE, Record, build_batch, crc_is_valid, iterate_records, read_header
 
@@ -54,7 +54,7 @@ class MetadataLog:
         """Write `records` as one batch and replay them. They reach the disk with the next flush: see `commit`."""
         if not records:
             return
-        now = self._clock.now_ms()
+        now = self._clock()
         batch = build_batch(
             [Record(offset=i, timestamp=now, key=None, value=encode_record(r)) for i, r in enumerate(records)]
         )
@@ -86,7 +86,3 @@ def batches_of(log: PartitionLog) -> Iterator[memoryview]:
                 yield data[position : position + header.size]
                 offset = header.next_offset
             position += header.size
-
-
-def metadata_directory(data_directory: Path) -> Path:
-    return data_directory / f"{METADATA_TOPIC}-0"

@@ -1,25 +1,19 @@
 """The partitions this broker serves: each one's log, and who waits for it to grow."""
 
-import shutil
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
-from logging import getLogger
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator
+from typing import Protocol
 from uuid import UUID
 
 from stoker.log.partition import PartitionLog
 from stoker.wire.error_codes import ErrorCode
-
-if TYPE_CHECKING:
-    pass
-
-logger = getLogger("stoker.broker")
 
 
 class Waiter(Protocol):
     """Someone who wants to know that a partition grew."""
 
     def partition_grew(self, partition: "Partition", appended_bytes: int) -> None: ...
+
+    def partition_gone(self, partition: "Partition") -> None: ...
 
 
 class Partition:
@@ -49,3 +43,44 @@ class Partition:
         if claimed < 0 or claimed == self.leader_epoch:
             return ErrorCode.NONE
         return ErrorCode.FENCED_LEADER_EPOCH if claimed < self.leader_epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+class Partitions:
+    """Every partition, found by topic name or topic id."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, list[Partition]] = {}
+        self._by_id: dict[UUID, list[Partition]] = {}
+
+    def __iter__(self) -> Iterator[Partition]:
+        for partitions in self._by_name.values():
+            yield from partitions
+
+    def of_topic(self, topic: str | UUID) -> list[Partition] | None:
+        return self._by_id.get(topic) if isinstance(topic, UUID) else self._by_name.get(topic)
+
+    def find(self, topic: str | UUID, index: int) -> Partition | None:
+        partitions = self._by_id.get(topic) if isinstance(topic, UUID) else self._by_name.get(topic)
+        return partitions[index] if partitions is not None and 0 <= index < len(partitions) else None
+
+    def add(self, partition: Partition) -> None:
+        """Partitions of a topic are added in the order of their indexes."""
+        partitions = self._by_name.get(partition.topic)
+        if partitions is None:
+            partitions = self._by_name[partition.topic] = self._by_id[partition.topic_id] = []
+        assert partition.index == len(partitions)
+        partitions.append(partition)
+
+    def remove_topic(self, topic: str) -> list[Partition]:
+        """Forget a topic; those who wait for its partitions are told."""
+        partitions = self._by_name.pop(topic, [])
+        for partition in partitions:
+            self._by_id.pop(partition.topic_id, None)
+            for waiter in tuple(partition.waiters):
+                waiter.partition_gone(partition)
+        return partitions
+
+    def offline_of(self, topic: str) -> frozenset[int]:
+        """The partitions of a topic whose log directory cannot be used."""
+        partitions = self._by_name.get(topic, ())
+        return frozenset(partition.index for partition in partitions if partition.log is None)

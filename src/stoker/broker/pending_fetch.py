@@ -10,7 +10,7 @@ from stoker.broker.fetch_sessions import FetchSession, SessionPartition
 from stoker.broker.partitions import Partition, Partitions
 from stoker.broker.reply import Deferred, EncodedBody
 from stoker.log.errors import OffsetOutOfRange
-from stoker.log.segment import LogSlice
+from stoker.log.partition import LogSlice
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.fetch_hot_path import FetchedPartition, encode_fetched
 
@@ -87,7 +87,9 @@ class PendingFetch:
     def _read(self, wanted: SessionPartition, partition: Partition | None) -> Fetched | None:
         """What to tell of one partition; None when an incremental reply need not mention it."""
         if partition is None:
-            unknown = ErrorCode.UNKNOWN_TOPIC_ID if isinstance(wanted.topic, UUID) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            unknown = (
+                ErrorCode.UNKNOWN_TOPIC_ID if isinstance(wanted.topic, UUID) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            )
             return self._error(wanted, unknown)
         if wanted.current_leader_epoch != partition.leader_epoch:
             error = partition.epoch_error(wanted.current_leader_epoch)
@@ -135,9 +137,7 @@ class PendingFetch:
         if room <= 0 and self._bytes:
             return b""
         # The first batch of a reply is sent whole however large it is, or a reader could never get past it (KIP-74).
-        piece = partition.log.read(
-            wanted.fetch_offset, room, at_least_one_batch=not self._bytes, up_to_offset=up_to
-        )
+        piece = partition.log.read(wanted.fetch_offset, room, at_least_one_batch=not self._bytes, up_to_offset=up_to)
         self._bytes += piece.length
         if piece.length > _READ_UP_TO_BYTES:
             return piece

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from stoker.log.segment import LogSlice
+from stoker.log.partition import LogSlice
 from stoker.wire.schema import Response
 
 

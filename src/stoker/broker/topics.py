@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
-from stoker.broker.metadata import TOPIC_RESOURCE, ClusterMetadata, TopicState
+from stoker.broker.metadata import ClusterMetadata, TopicState
 from stoker.errors import StokerError
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.metadata_records import (
-    ConfigRecord,
     MetadataRecord,
     PartitionRecord,
     RemoveTopicRecord,
@@ -43,7 +42,7 @@ class NewTopic:
     num_partitions: int = -1
     replication_factor: int = -1
     assignments: Mapping[int, Sequence[int]] = field(default_factory=dict)
-    configs: Mapping[str, str] = field(default_factory=dict)
+    configs: Mapping[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,16 +76,14 @@ def check_name(name: str) -> None:
     elif len(name) > MAX_NAME_LENGTH:
         reason = f"the length of '{name}' is longer than the max allowed length {MAX_NAME_LENGTH}"
     elif not _LEGAL_NAME.fullmatch(name):
-        reason = (
-            f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
-        )
+        reason = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
     else:
         return
     raise TopicRefused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
 
 
 def plan_topic(wanted: NewTopic, metadata: ClusterMetadata, rules: TopicRules) -> TopicPlan:
-    """The records that make `wanted`. Its configs are checked by the caller."""
+    """The records that make `wanted`, but for its configs: the caller checks those and adds theirs."""
     check_name(wanted.name)
     if wanted.name in metadata.topics:
         raise TopicRefused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{wanted.name}' already exists.")
@@ -110,10 +107,6 @@ def plan_topic(wanted: NewTopic, metadata: ClusterMetadata, rules: TopicRules) -
     topic_id = rules.new_topic_id()
     records: list[MetadataRecord] = [TopicRecord(name=wanted.name, topic_id=topic_id)]
     records += _partition_records(topic_id, range(num_partitions), rules)
-    records += [
-        ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=wanted.name, name=name, value=value)
-        for name, value in wanted.configs.items()
-    ]
     return TopicPlan(topic_id=topic_id, num_partitions=num_partitions, note=note, records=records)
 
 
@@ -166,7 +159,8 @@ def _assigned_partitions(wanted: NewTopic, rules: TopicRules) -> int:
     for label, value in (("num_partitions", wanted.num_partitions), ("replication_factor", wanted.replication_factor)):
         if value != -1:
             raise TopicRefused(
-                ErrorCode.INVALID_REQUEST, f"A manual partition assignment was specified, but {label} was not set to -1."
+                ErrorCode.INVALID_REQUEST,
+                f"A manual partition assignment was specified, but {label} was not set to -1.",
             )
     if sorted(wanted.assignments) != list(range(len(wanted.assignments))):
         raise TopicRefused(
@@ -201,7 +195,8 @@ def _check_replication_factor(wanted: NewTopic, rules: TopicRules) -> str | None
     factor = rules.replication_factor if wanted.replication_factor == -1 else wanted.replication_factor
     if factor <= 0:
         raise TopicRefused(
-            ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0, or -1 to use the default value."
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
         )
     if factor == 1:
         return None

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Coroutine
 from typing import Any
 
-from stoker.broker.config.dynamic import ConfigRefused
+from stoker.broker.config.describe import describe_new_topic
+from stoker.broker.config.errors import ConfigRefused
 from stoker.broker.node import Node
 from stoker.broker.request import RequestContext
 from stoker.broker.topics import NewTopic, TopicPlan, TopicRefused
@@ -47,17 +48,15 @@ async def _create(node: Node, request: CreateTopicsRequest) -> CreateTopicsRespo
                 CreatableTopicResult(name=topic.name, error_code=refusal.error_code, error_message=str(refusal))
             )
         else:
-            results.append(_created(node, topic.name, plan, request.validate_only))
+            results.append(_created(node, wanted, plan))
     return CreateTopicsResponse(topics=_once_each(results))
 
 
 def _wanted(topic: CreatableTopic) -> NewTopic:
-    configs: dict[str, str] = {}
+    configs: dict[str, str | None] = {}
     for config in topic.configs:
         if config.name in configs:
             raise TopicRefused(ErrorCode.INVALID_REQUEST, f"Config {config.name} is set more than once.")
-        if config.value is None:
-            raise TopicRefused(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {config.name}")
         configs[config.name] = config.value
     assignments: dict[int, list[int]] = {}
     for assignment in topic.assignments:
@@ -76,9 +75,10 @@ def _wanted(topic: CreatableTopic) -> NewTopic:
     )
 
 
-def _created(node: Node, name: str, plan: TopicPlan, validated_only: bool) -> CreatableTopicResult:
+def _created(node: Node, wanted: NewTopic, plan: TopicPlan) -> CreatableTopicResult:
+    own = {name: value for name, value in wanted.configs.items() if value is not None}
     return CreatableTopicResult(
-        name=name,
+        name=wanted.name,
         topic_id=plan.topic_id,
         error_message=plan.note,
         num_partitions=plan.num_partitions,
@@ -91,7 +91,7 @@ def _created(node: Node, name: str, plan: TopicPlan, validated_only: bool) -> Cr
                 config_source=entry.source,
                 is_sensitive=entry.sensitive,
             )
-            for entry in (node.configs.describe_new_topic(plan.configs) if validated_only else node.configs.describe_topic(name))
+            for entry in describe_new_topic(node.configs, own)
         ],
     )
 

@@ -24,7 +24,9 @@ decode = DeleteTopicsRequest.decode
 def handle(
     node: Node, context: RequestContext, request: DeleteTopicsRequest
 ) -> Coroutine[Any, Any, DeleteTopicsResponse]:
-    asked = request.topics if context.api_version >= 6 else [DeleteTopicState(name=name) for name in request.topic_names]
+    asked = (
+        request.topics if context.api_version >= 6 else [DeleteTopicState(name=name) for name in request.topic_names]
+    )
     return _delete(node, asked)
 
 
@@ -34,16 +36,22 @@ async def _delete(node: Node, asked: list[DeleteTopicState]) -> DeleteTopicsResp
     for wanted in asked:
         by_id = wanted.topic_id != ZERO_UUID
         if by_id == (wanted.name is not None):
-            message = "You may not specify both topic name and topic id." if by_id else "Neither topic name nor id was specified."
+            message = (
+                "You may not specify both topic name and topic id."
+                if by_id
+                else "Neither topic name nor id was specified."
+            )
             results.append(_refused(wanted, ErrorCode.INVALID_REQUEST, message))
             continue
-        topic = node.metadata.topics_by_id.get(wanted.topic_id) if by_id else node.metadata.topics.get(wanted.name or "")
+        topic = (
+            node.metadata.topics_by_id.get(wanted.topic_id) if by_id else node.metadata.topics.get(wanted.name or "")
+        )
         if topic is None:
             error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             results.append(_refused(wanted, error, error.message))
         elif topic.name in doomed:
             results.append(_refused(wanted, ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
-        elif not node.delete_topic_enable:
+        elif not node.config.delete_topic_enable:
             results.append(_refused(wanted, ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled."))
         else:
             doomed[topic.name] = topic
@@ -54,6 +62,4 @@ async def _delete(node: Node, asked: list[DeleteTopicState]) -> DeleteTopicsResp
 
 
 def _refused(wanted: DeleteTopicState, error: ErrorCode, message: str) -> DeletableTopicResult:
-    return DeletableTopicResult(
-        name=wanted.name, topic_id=wanted.topic_id, error_code=error, error_message=message
-    )
+    return DeletableTopicResult(name=wanted.name, topic_id=wanted.topic_id, error_code=error, error_message=message)

@@ -30,7 +30,7 @@ def handle(node: Node, context: RequestContext, request: DescribeClusterRequest)
     response = DescribeClusterResponse(
         cluster_id=node.cluster_id,
         controller_id=node.node_id,
-        brokers=[DescribeClusterBroker(broker_id=node.node_id, host=host, port=port, rack=node.rack)],
+        brokers=[DescribeClusterBroker(broker_id=node.node_id, host=host, port=port, rack=node.config.broker_rack)],
     )
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS

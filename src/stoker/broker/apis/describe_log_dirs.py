@@ -28,15 +28,16 @@ def handle(node: Node, context: RequestContext, request: DescribeLogDirsRequest)
             by_directory.setdefault(directory, {}).setdefault(partition.topic, []).append(partition)
     return DescribeLogDirsResponse(
         results=[
-            _describe(os.fspath(directory.path), directory.is_offline, by_directory.get(os.fspath(directory.path), {}))
-            for directory in node.log_directories
+            *(_describe(directory.path, by_directory.get(directory.path, {})) for directory in node.log_directories),
+            *(
+                DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)
+                for path in node.log_directories.unusable
+            ),
         ]
     )
 
 
-def _describe(path: str, is_offline: bool, topics: dict[str, list[Partition]]) -> DescribeLogDirsResult:
-    if is_offline:
-        return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)
+def _describe(path: str, topics: dict[str, list[Partition]]) -> DescribeLogDirsResult:
     disk = os.statvfs(path)
     return DescribeLogDirsResult(
         log_dir=path,

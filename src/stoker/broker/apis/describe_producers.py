@@ -35,13 +35,13 @@ def _describe(node: Node, topic: str, index: int) -> PartitionResponse:
         partition_index=index,
         active_producers=[
             ProducerState(
-                producer_id=producer.producer_id,
-                producer_epoch=producer.producer_epoch,
+                producer_id=producer_id,
+                producer_epoch=producer.epoch,
                 last_sequence=producer.last_sequence,
                 last_timestamp=producer.last_timestamp,
                 coordinator_epoch=producer.coordinator_epoch,
-                current_txn_start_offset=producer.current_txn_first_offset,
+                current_txn_start_offset=producer.transaction_first_offset,
             )
-            for producer in partition.log.active_producers()
+            for producer_id, producer in partition.log.active_producers().items()
         ],
     )

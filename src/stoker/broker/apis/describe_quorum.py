@@ -18,7 +18,7 @@ decode = DescribeQuorumRequest.decode
 
 
 def handle(node: Node, context: RequestContext, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
-    now = node.clock.now_ms()
+    now = node.clock()
     end = node.metadata_log.log.log_end_offset
     host, port = node.address_for(context.connection)
     topics = []

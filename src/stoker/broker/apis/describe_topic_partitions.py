@@ -26,7 +26,7 @@ def handle(
         names = [name for name in names if name >= request.cursor.topic_name]
         if names and names[0] == request.cursor.topic_name:
             first_partition = max(request.cursor.partition_index, 0)
-    room = max(1, min(request.response_partition_limit, node.max_described_partitions))
+    room = max(1, min(request.response_partition_limit, node.config.max_request_partition_size_limit))
     response = DescribeTopicPartitionsResponse()
     for name in names:
         if room == 0:

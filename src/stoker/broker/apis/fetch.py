@@ -43,9 +43,9 @@ def handle(node: Node, context: RequestContext, request: FetchRequest) -> Reply 
     elif request.session_epoch == INITIAL_EPOCH:
         if request.session_id:
             node.fetch_sessions.close(request.session_id)
-        session = node.fetch_sessions.open(wanted, node.clock.now_ms())
+        session = node.fetch_sessions.open(wanted, node.clock())
     else:
-        resumed = node.fetch_sessions.resume(request.session_id, request.session_epoch, node.clock.now_ms())
+        resumed = node.fetch_sessions.resume(request.session_id, request.session_epoch, node.clock())
         if isinstance(resumed, ErrorCode):
             return FetchResponse(error_code=resumed)
         session, incremental = resumed, True
@@ -61,7 +61,7 @@ def handle(node: Node, context: RequestContext, request: FetchRequest) -> Reply 
         session=session,
         incremental=incremental,
         min_bytes=request.min_bytes,
-        max_bytes=min(request.max_bytes, node.fetch_max_bytes),
+        max_bytes=min(request.max_bytes, node.config.fetch_max_bytes),
         read_committed=request.isolation_level == 1,
         partitions=node.partitions,
         loop=node.loop,

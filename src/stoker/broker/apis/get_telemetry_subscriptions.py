@@ -27,6 +27,6 @@ def handle(
         subscription_id=SUBSCRIPTION_ID,
         accepted_compression_types=_ACCEPTED_COMPRESSION,
         push_interval_ms=PUSH_INTERVAL_MS,
-        telemetry_max_bytes=node.telemetry_max_bytes,
+        telemetry_max_bytes=node.config.telemetry_max_bytes,
         delta_temporality=True,
     )

@@ -68,7 +68,7 @@ def _look_up(
             answer.offset, answer.leader_epoch = end, log.leader_epoch
         case -2 | -4 if version >= _OLDEST_VERSION_WITH.get(asked.timestamp, 1):
             answer.offset = log.log_start_offset
-            answer.leader_epoch = log.epoch_at(log.log_start_offset)
+            answer.leader_epoch = log.epoch_of(log.log_start_offset)
         case -3 if version >= _OLDEST_VERSION_WITH[MAX_TIMESTAMP]:
             _fill(answer, log.max_timestamp_offset(), end)
         case -5 if version >= _OLDEST_VERSION_WITH[LATEST_TIERED]:

@@ -44,7 +44,7 @@ def handle(
         if topic.topic_id == ZERO_UUID and topic.name is not None and topic.name not in node.metadata.topics
     ]
     may_create = request.allow_auto_topic_creation or context.api_version < 4
-    if missing and may_create and node.auto_create_topics:
+    if missing and may_create and node.config.auto_create_topics_enable:
         return _create_then_respond(node, context, request, missing)
     return _response(node, context, request, _asked_for(node, request, {}))
 
@@ -130,9 +130,11 @@ def _response(
 ) -> MetadataResponse:
     host, port = node.address_for(context.connection)
     return MetadataResponse(
-        brokers=[MetadataResponseBroker(node_id=node.node_id, host=host, port=port, rack=node.rack)],
+        brokers=[MetadataResponseBroker(node_id=node.node_id, host=host, port=port, rack=node.config.broker_rack)],
         cluster_id=node.cluster_id,
         controller_id=node.node_id,
         topics=topics,
-        cluster_authorized_operations=CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else _NOT_ASKED,
+        cluster_authorized_operations=CLUSTER_OPERATIONS
+        if request.include_cluster_authorized_operations
+        else _NOT_ASKED,
     )

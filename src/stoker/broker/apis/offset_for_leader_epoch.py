@@ -15,9 +15,7 @@ from stoker.wire.messages.offset_for_leader_epoch import (
 decode = OffsetForLeaderEpochRequest.decode
 
 
-def handle(
-    node: Node, context: RequestContext, request: OffsetForLeaderEpochRequest
-) -> OffsetForLeaderEpochResponse:
+def handle(node: Node, context: RequestContext, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(

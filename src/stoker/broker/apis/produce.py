@@ -56,7 +56,7 @@ def handle(node: Node, context: RequestContext, call: ProduceCall) -> Reply | Co
             )
             if not appended.duplicate:
                 partition.grew(len(records))
-                if log.flush_is_due:
+                if log.unflushed_messages >= log.config.flush_messages:
                     to_flush.append(log)
         outcomes.append((topic, topic_outcomes))
     if to_flush:
@@ -64,9 +64,7 @@ def handle(node: Node, context: RequestContext, call: ProduceCall) -> Reply | Co
     return _reply(context.api_version, call.acks, outcomes, failed)
 
 
-def _writable(
-    partitions: list[Partition] | None, topic: str | UUID, index: int, call: ProduceCall
-) -> Partition:
+def _writable(partitions: list[Partition] | None, topic: str | UUID, index: int, call: ProduceCall) -> Partition:
     if partitions is None or not 0 <= index < len(partitions):
         by_id = partitions is None and isinstance(topic, UUID)
         raise AppendRefused(
@@ -130,7 +128,7 @@ def _as_message(outcome: Outcome) -> PartitionProduceResponse:
     if isinstance(outcome, PartitionProduceResponse):
         return outcome
     return PartitionProduceResponse(
-        index=outcome.index,
+        index=outcome.partition,
         base_offset=outcome.base_offset,
         log_append_time_ms=outcome.log_append_time_ms,
         log_start_offset=outcome.log_start_offset,

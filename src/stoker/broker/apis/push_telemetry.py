@@ -20,6 +20,6 @@ def handle(node: Node, context: RequestContext, request: PushTelemetryRequest) -
         error = ErrorCode.UNKNOWN_SUBSCRIPTION_ID
     elif not 0 <= request.compression_type <= _LAST_CODEC:
         error = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-    elif len(request.metrics) > node.telemetry_max_bytes:
+    elif len(request.metrics) > node.config.telemetry_max_bytes:
         error = ErrorCode.TELEMETRY_TOO_LARGE
     return PushTelemetryResponse(error_code=error)

@@ -1,0 +1,118 @@
+"""What a broker does by the clock: roll and retain segments, flush, write checkpoints, forget idle producers and clients."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import Executor
+from logging import getLogger
+
+from stoker.broker.connection import Connection
+from stoker.broker.log_directories import LogDirectories
+from stoker.broker.node import Node
+from stoker.broker.partitions import Partition
+
+logger = getLogger("stoker.broker")
+
+_IDLE_CHECK_MS = 1_000
+_PARTITIONS_PER_TURN = 100
+"""Logs looked at before requests get their turn."""
+
+
+class Housekeeping:
+    """Periodic tasks, each by its own config, each in small turns on the event loop."""
+
+    def __init__(
+        self, node: Node, directories: LogDirectories, executor: Executor, connections: Iterable[Connection]
+    ) -> None:
+        self._node = node
+        self._directories = directories
+        self._executor = executor
+        self._connections = connections
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        config = self._node.config
+        for name, work, interval_ms, delay_ms in (
+            (
+                "retention",
+                self.retain,
+                lambda: config.log_retention_check_interval_ms,
+                config.log_initial_task_delay_ms,
+            ),
+            ("flushing", self.flush_due, self._flush_interval_ms, config.log_initial_task_delay_ms),
+            ("checkpoints", self.checkpoint, lambda: config.log_flush_offset_checkpoint_interval_ms, None),
+            ("producers", self.expire_producers, lambda: config.producer_id_expiration_check_interval_ms, None),
+            ("idle clients", self.close_idle_connections, lambda: _IDLE_CHECK_MS, None),
+        ):
+            self._tasks.append(self._node.loop.create_task(self._repeat(name, work, interval_ms, delay_ms)))
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _repeat(
+        self, name: str, work: Callable[[], object], interval_ms: Callable[[], int], delay_ms: int | None
+    ) -> None:
+        await asyncio.sleep((interval_ms() if delay_ms is None else delay_ms) / 1000)
+        while True:
+            try:
+                result = work()
+                if asyncio.iscoroutine(result):
+                    await result
+            except Exception:
+                logger.exception("%s failed; it is tried again", name)
+            await asyncio.sleep(interval_ms() / 1000)
+
+    def _flush_interval_ms(self) -> int:
+        """log.flush.scheduler.interval.ms is for ever by default; then only topics' own flush.ms count."""
+        return min(self._node.config.log_flush_scheduler_interval_ms, 1_000)
+
+    # -- the tasks --------------------------------------------------------------------------------------------------
+
+    async def retain(self) -> None:
+        """Roll segments that are old enough and remove those that retention is done with."""
+        now = self._node.clock()
+        async for partition in self._in_turns():
+            log = partition.log
+            if log is not None and not log.is_closed:
+                log.roll_if_due(now)
+                self._directories.remove_later(log.apply_retention(now), log.config.file_delete_delay_ms)
+
+    async def flush_due(self) -> None:
+        """Flush the logs whose flush.ms is over."""
+        now = self._node.clock()
+        async for partition in self._in_turns():
+            log = partition.log
+            if (
+                log is not None
+                and not log.is_closed
+                and log.unflushed_messages
+                and now - log.last_flush_ms >= log.config.flush_ms
+            ):
+                await self._node.flusher.flushed(log)
+
+    async def checkpoint(self) -> None:
+        """Write down how much of each log is known to be on the disk, so that recovery need not read it again."""
+        await self._node.loop.run_in_executor(self._executor, self._directories.write_checkpoints)
+
+    async def expire_producers(self) -> None:
+        now = self._node.clock()
+        async for partition in self._in_turns():
+            if partition.log is not None and not partition.log.is_closed:
+                partition.log.expire_producers(now)
+
+    def close_idle_connections(self) -> None:
+        """connections.max.idle.ms. Who waits for a reply of ours is not idle."""
+        limit = self._node.config.connections_max_idle_ms / 1000
+        if limit < 0:
+            return
+        now = self._node.loop.time()
+        for connection in tuple(self._connections):
+            if now - connection.last_active > limit and not connection.awaits_reply:
+                connection.close(f"idle for more than {limit:.0f} s (connections.max.idle.ms)", quiet=True)
+
+    async def _in_turns(self) -> AsyncIterator[Partition]:
+        for position, partition in enumerate(list(self._node.partitions)):
+            if position % _PARTITIONS_PER_TURN == 0:
+                await asyncio.sleep(0)
+            yield partition

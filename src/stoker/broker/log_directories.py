@@ -1,0 +1,217 @@
+"""The log directories of a broker as one: where a partition's log is, where a new one goes, what happens to old files."""
+
+import asyncio
+import base64
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from logging import getLogger
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from stoker.broker.config.broker_config import BrokerConfig
+from stoker.broker.metadata_log import METADATA_TOPIC
+from stoker.errors import BrokerCannotStart
+from stoker.log.config import LogConfig
+from stoker.log.directory import LogDirectory, RemovedFiles
+from stoker.log.errors import LogDirectoryError
+from stoker.log.files import FileCache
+from stoker.log.partition import Clock, PartitionLog
+
+logger = getLogger("stoker.broker")
+
+_METADATA_CONFIG: Final = LogConfig(retention_ms=-1, max_message_bytes=64 * 1024 * 1024)
+_STRAY_SUFFIX: Final = "-stray"
+
+
+class WantedLog(NamedTuple):
+    """A partition that the metadata log knows, whose log is to be opened."""
+
+    topic: str
+    partition: int
+    topic_id: UUID
+    leader_epoch: int
+    config: LogConfig
+
+
+class LogDirectories:
+    """All of `log.dirs`. One that cannot be used takes only its own partitions offline."""
+
+    def __init__(
+        self,
+        directories: Sequence[LogDirectory],
+        *,
+        metadata_directory: LogDirectory,
+        unusable: Sequence[str],
+        cordoned: Sequence[str],
+        executor: Executor,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._directories = directories
+        self._metadata_directory = metadata_directory
+        self.unusable = unusable
+        self._cordoned = {os.path.abspath(path) for path in cordoned}
+        self._executor = executor
+        self._loop = loop
+        self._timers: dict[int, asyncio.TimerHandle] = {}
+
+    @classmethod
+    def lock(cls, config: BrokerConfig, *, clock: Clock, executor: Executor) -> "LogDirectories":
+        """Take possession of every directory. Raises BrokerCannotStart when the one with the metadata log is unusable."""
+        files = FileCache()
+        taken: dict[str, LogDirectory] = {}
+        unusable: list[str] = []
+        cluster_id = None
+        # The metadata log's directory first: it knows the cluster id that new directories get.
+        for path in dict.fromkeys((config.metadata_log_dir, *config.log_dirs)):
+            try:
+                taken[path] = LogDirectory(
+                    path, node_id=config.node_id, cluster_id=cluster_id, files=files, clock=clock
+                )
+            except (OSError, LogDirectoryError) as error:
+                if path == config.metadata_log_dir or isinstance(error, LogDirectoryError):
+                    for directory in taken.values():
+                        directory.close(clean=False)
+                    raise BrokerCannotStart(_why_not_usable(path, error)) from error
+                logger.error("log directory %s cannot be used, its partitions are offline: %s", path, error)
+                unusable.append(path)
+            else:
+                cluster_id = taken[path].meta.cluster_id
+        return cls(
+            [taken[path] for path in config.log_dirs if path in taken],
+            metadata_directory=taken[config.metadata_log_dir],
+            unusable=unusable,
+            cordoned=config.cordoned_log_dirs,
+            executor=executor,
+            loop=asyncio.get_running_loop(),
+        )
+
+    def __iter__(self) -> Iterator[LogDirectory]:
+        return iter(self._directories)
+
+    @property
+    def _all(self) -> list[LogDirectory]:
+        return list(dict.fromkeys((self._metadata_directory, *self._directories)))
+
+    @property
+    def cluster_id(self) -> str:
+        return self._metadata_directory.meta.cluster_id
+
+    @property
+    def directory_id(self) -> UUID:
+        """Of the directory with the metadata log."""
+        encoded = self._metadata_directory.meta.directory_id
+        return UUID(bytes=base64.urlsafe_b64decode(encoded + "==")) if encoded else UUID(int=0)
+
+    @property
+    def had_clean_shutdown(self) -> bool:
+        return all(directory.had_clean_shutdown for directory in self._all)
+
+    # -- opening ----------------------------------------------------------------------------------------------------
+
+    def open_metadata_log(self) -> PartitionLog:
+        directory = self._metadata_directory
+        if os.path.isdir(f"{directory.path}/{METADATA_TOPIC}-0"):
+            return directory.open_log(METADATA_TOPIC, 0, _METADATA_CONFIG)
+        return directory.create_log(METADATA_TOPIC, 0, _METADATA_CONFIG, topic_id=None)
+
+    async def open_all(self, wanted: Sequence[WantedLog]) -> list[PartitionLog | None]:
+        """The logs of `wanted`, in its order; None for one in a directory that cannot be used.
+
+        After a clean shutdown that is quick; else each log is checked, several at a time, before anyone is served.
+        """
+        found = {key: directory for directory in self._directories for key in directory.partitions()}
+        logs: list[PartitionLog | None] = []
+        for log in wanted:
+            directory = found.pop((log.topic, log.partition), None)
+            if directory is None:
+                logs.append(self._missing(log))
+            elif directory.had_clean_shutdown:
+                logs.append(self._open(directory, log))
+            else:
+                logs.append(await self._loop.run_in_executor(self._executor, self._open, directory, log))
+        found.pop((METADATA_TOPIC, 0), None)
+        for (topic, partition), directory in found.items():
+            _set_aside(directory, topic, partition)
+        return logs
+
+    def _open(self, directory: LogDirectory, wanted: WantedLog) -> PartitionLog:
+        return directory.open_log(
+            wanted.topic, wanted.partition, wanted.config, latest_leader_epoch=wanted.leader_epoch
+        )
+
+    def _missing(self, wanted: WantedLog) -> PartitionLog | None:
+        if self.unusable:
+            return None
+        # A crash came between the record of a new topic and its first file; nothing was written to it yet.
+        logger.warning("%s-%d has no log on the disk: beginning an empty one", wanted.topic, wanted.partition)
+        return self.create(wanted.topic, wanted.partition, wanted.topic_id, wanted.config)
+
+    # -- creating and removing --------------------------------------------------------------------------------------
+
+    def create(self, topic: str, partition: int, topic_id: UUID, config: LogConfig) -> PartitionLog:
+        """A new log in the directory with the fewest logs. Raises OSError."""
+        open_ones = [d for d in self._directories if d.path not in self._cordoned] or list(self._directories)
+        directory = min(open_ones, key=lambda directory: len(directory.logs))
+        return directory.create_log(topic, partition, config, topic_id=topic_id)
+
+    def remove(self, log: PartitionLog) -> None:
+        """Take a log out of use; its files go after file.delete.delay.ms."""
+        for directory in self._directories:
+            if directory.logs.get((log.topic, log.partition)) is log:
+                try:
+                    self.remove_later(directory.delete_log(log.topic, log.partition), log.config.file_delete_delay_ms)
+                except OSError as error:
+                    logger.error(
+                        "could not remove %s, it will be set aside at the next start: %s", log.directory, error
+                    )
+
+    def remove_later(self, removed: RemovedFiles, delay_ms: int) -> None:
+        """Remove files that are out of use, off the event loop, when nobody can be reading them any more."""
+        if not removed.paths:
+            return
+
+        def remove() -> None:
+            del self._timers[key]
+            self._loop.run_in_executor(self._executor, removed.remove)
+
+        timer = self._loop.call_later(delay_ms / 1000, remove)
+        key = id(timer)
+        self._timers[key] = timer
+
+    # -- checkpoints and closing ------------------------------------------------------------------------------------
+
+    def write_checkpoints(self) -> None:
+        for directory in self._all:
+            try:
+                directory.checkpoint()
+            except OSError as error:
+                logger.error("could not write the checkpoints of %s: %s", directory.path, error)
+
+    def close(self) -> None:
+        """Bring every log to the disk and mark the directories as cleanly shut down."""
+        for timer in self._timers.values():
+            timer.cancel()
+        for directory in self._all:
+            directory.close()
+
+    def release(self) -> None:
+        """Let go of the directories without touching what is in them."""
+        for directory in self._all:
+            directory.close(clean=False)
+
+
+def _set_aside(directory: LogDirectory, topic: str, partition: int) -> None:
+    """As Kafka: what the metadata log does not know is renamed, not removed, and no longer in the way."""
+    name = f"{topic}-{partition}"
+    stray = f"{directory.path}/{name[:200]}.{uuid.uuid4().hex}{_STRAY_SUFFIX}"
+    os.rename(f"{directory.path}/{name}", stray)
+    logger.warning("no topic has a partition %s: its directory is set aside as %s", name, stray)
+
+
+def _why_not_usable(path: str, error: Exception) -> str:
+    if isinstance(error, LogDirectoryError):
+        return f"{error}. Stop the other broker, or choose another directory with --data-dir DIR."
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"The data directory {path} cannot be used: {reason}. Choose another one with --data-dir DIR."

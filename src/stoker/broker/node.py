@@ -1,0 +1,206 @@
+"""What the handlers of one broker share, and what they do to it together: topics and configs, made and changed."""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from logging import getLogger
+from random import Random
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from stoker.broker.config.alter import configs_of_new_topic
+from stoker.broker.config.broker_config import BrokerConfig
+from stoker.broker.config.image import ConfigChange, ConfigImage, ResourceType
+from stoker.broker.fetch_sessions import FetchSessions
+from stoker.broker.flusher import Flusher
+from stoker.broker.log_directories import LogDirectories
+from stoker.broker.metadata import ClusterMetadata, TopicState
+from stoker.broker.metadata_log import MetadataLog
+from stoker.broker.partitions import Partition, Partitions
+from stoker.broker.topics import (
+    NewTopic,
+    TopicPlan,
+    TopicRefused,
+    TopicRules,
+    plan_growth,
+    plan_removal,
+    plan_topic,
+)
+from stoker.coordinators.producer_ids import ProducerIds
+from stoker.log.partition import Clock, PartitionLog
+from stoker.wire.error_codes import ErrorCode
+from stoker.wire.metadata_records import ConfigRecord, MetadataRecord
+
+if TYPE_CHECKING:
+    from stoker.broker.connection import Connection
+
+logger = getLogger("stoker.broker")
+
+_PARTITIONS_PER_TURN = 50
+"""New logs that are made before other requests get their turn."""
+
+
+class Node:
+    """One broker. Belongs to its event loop's thread."""
+
+    def __init__(
+        self,
+        *,
+        config: BrokerConfig,
+        metadata_log: MetadataLog,
+        log_directories: LogDirectories,
+        loop: asyncio.AbstractEventLoop,
+        executor: Executor,
+        clock: Clock,
+        random: Random,
+    ) -> None:
+        self.cluster_id = log_directories.cluster_id
+        self.node_id = config.node_id
+        self.directory_id = log_directories.directory_id
+        self.loop = loop
+        self.clock = clock
+        self.metadata_log = metadata_log
+        self.metadata: ClusterMetadata = metadata_log.metadata
+        self.configs = ConfigImage(config, self.metadata.configs)
+        self.log_directories = log_directories
+        self.partitions = Partitions()
+        self.flusher = Flusher(loop, executor)
+        self.producer_ids = ProducerIds(config.node_id, self.metadata.next_producer_id)
+        self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, random)
+        self._executor = executor
+        self._random = random
+        self._advertised = {listener.name: listener for listener in config.advertised_listeners}
+
+    @property
+    def config(self) -> BrokerConfig:
+        """The broker's settings in force, dynamic ones included."""
+        return self.configs.broker
+
+    def address_for(self, connection: "Connection") -> tuple[str, int]:
+        """Where a client that came by this connection finds the broker again.
+
+        A listener on every interface that is advertised nowhere is best known by the address the client reached.
+        """
+        advertised = self._advertised.get(connection.listener)
+        host, port = connection.local_address
+        if advertised is None:
+            return host, port
+        wildcard = advertised.host in ("", "0.0.0.0", "::")
+        return host if wildcard else advertised.host, advertised.port or port
+
+    # -- topics -----------------------------------------------------------------------------------------------------
+
+    def serve(self, topic: TopicState, index: int, log: PartitionLog | None) -> None:
+        """Take in the next partition of a topic; without a log it is offline."""
+        leader_epoch = topic.partitions[index].leader_epoch
+        self.partitions.add(Partition(topic.name, topic.topic_id, index, leader_epoch, log))
+
+    def plan_topic(self, wanted: NewTopic) -> TopicPlan:
+        """The records that would make a topic; raises TopicRefused or ConfigRefused."""
+        plan = plan_topic(wanted, self.metadata, self._topic_rules())
+        changes = configs_of_new_topic(self.configs, wanted.name, list(wanted.configs.items()))
+        plan.records.extend(_config_records(changes))
+        return plan
+
+    async def create_topic(self, wanted: NewTopic) -> TopicPlan:
+        """Make a topic; when this returns it is on disk and can be used."""
+        plan = self.plan_topic(wanted)
+        self.metadata_log.append(plan.records)
+        topic = self.metadata.topics[wanted.name]
+        await self._make_logs(topic)
+        await self.flusher.flushed(self.metadata_log.log)
+        logger.info("created topic %s with %d partition(s)", wanted.name, plan.num_partitions)
+        if plan.note:
+            logger.warning("%s", plan.note)
+        return plan
+
+    async def _make_logs(self, topic: TopicState) -> None:
+        config = self.configs.log_config_for(topic.name)
+        try:
+            first = len(self.partitions.of_topic(topic.name) or ())
+            for index in range(first, len(topic.partitions)):
+                self.serve(topic, index, self.log_directories.create(topic.name, index, topic.topic_id, config))
+                if index % _PARTITIONS_PER_TURN == _PARTITIONS_PER_TURN - 1:
+                    await asyncio.sleep(0)
+        except OSError as error:
+            await self.delete_topics([topic])
+            raise TopicRefused(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"Topic '{topic.name}' could not be stored: {error}"
+            ) from error
+
+    async def grow_topic(
+        self, topic: TopicState, count: int, assignments: Sequence[Sequence[int]] | None, *, validate_only: bool
+    ) -> None:
+        """Give a topic more partitions; raises TopicRefused."""
+        records = plan_growth(topic, count, assignments, self._topic_rules())
+        if not validate_only:
+            self.metadata_log.append(records)
+            await self._make_logs(topic)
+            await self.flusher.flushed(self.metadata_log.log)
+            logger.info("topic %s has %d partitions now", topic.name, count)
+
+    async def delete_topics(self, topics: Sequence[TopicState]) -> None:
+        records: list[MetadataRecord] = []
+        for topic in topics:
+            if topic.name in self.metadata.topics:
+                records += plan_removal(topic)
+        self.metadata_log.append(records)
+        for topic in topics:
+            for partition in self.partitions.remove_topic(topic.name):
+                if partition.log is not None:
+                    self.log_directories.remove(partition.log)
+            logger.info("deleted topic %s", topic.name)
+        await self.flusher.flushed(self.metadata_log.log)
+
+    def _topic_rules(self) -> TopicRules:
+        config = self.config
+        return TopicRules(
+            node_id=self.node_id,
+            directory_id=self.directory_id,
+            num_partitions=config.num_partitions,
+            replication_factor=config.default_replication_factor,
+            refuse_more_replicas=config.stoker_replication_factor_policy == "refuse",
+            new_topic_id=self._new_topic_id,
+        )
+
+    def _new_topic_id(self) -> UUID:
+        return UUID(int=self._random.getrandbits(128), version=4)
+
+    # -- configs ----------------------------------------------------------------------------------------------------
+
+    async def alter_configs(self, changes: Sequence[ConfigChange]) -> None:
+        """Write changes that were checked; they are in force when this returns."""
+        self.metadata_log.append(_config_records(changes))
+        if any(change.resource_type is ResourceType.BROKER for change in changes):
+            self.configs = ConfigImage(self.configs.file, self.metadata.configs)
+            self._reconfigure(list(self.metadata.topics))
+        else:
+            self._reconfigure([c.resource_name for c in changes if c.resource_type is ResourceType.TOPIC])
+        for change in changes:
+            logger.info(
+                "config %s of %s %s is %s now",
+                change.name,
+                change.resource_type.name.lower(),
+                change.resource_name or "default",
+                "its default" if change.value is None else "changed",
+            )
+        await self.flusher.flushed(self.metadata_log.log)
+
+    def _reconfigure(self, topics: Sequence[str]) -> None:
+        for topic in set(topics):
+            config = self.configs.log_config_for(topic)
+            for partition in self.partitions.of_topic(topic) or ():
+                if partition.log is not None:
+                    partition.log.reconfigure(config)
+
+
+def _config_records(changes: Sequence[ConfigChange]) -> list[MetadataRecord]:
+    return [
+        ConfigRecord(
+            resource_type=change.resource_type,
+            resource_name=change.resource_name,
+            name=change.name,
+            value=change.value,
+        )
+        for change in changes
+    ]
