@@ -25,7 +25,7 @@ _RESPONSE_5 = Struct(">ihqqq")
 
 
 class ProducedPartition(NamedTuple):
-    index: int
+    partition: int
     records: memoryview | None
 
 
@@ -44,7 +44,7 @@ class ProduceCall(NamedTuple):
 class AppendedPartition(NamedTuple):
     """The part of a Produce response that tells of one partition's success."""
 
-    index: int
+    partition: int
     base_offset: int
     log_append_time_ms: int
     log_start_offset: int
