@@ -158,10 +158,11 @@ def _levels(image: ConfigImage) -> tuple[tuple[Mapping[str, str], ConfigSource],
 
 def _broker_synonyms(image: ConfigImage, name: str, is_sensitive: bool) -> tuple[ConfigSynonym, ...]:
     """All that sets `name` or the same in other units, the strongest first, from the first that is called `name` on."""
+    synonyms = broker_synonyms(name)
     found = [
         ConfigSynonym(synonym, None if is_sensitive else settings[synonym], source)
         for settings, source in _levels(image)
-        for synonym in broker_synonyms(name)
+        for synonym in synonyms
         if synonym in settings
     ]
     while found and found[0].name != name:

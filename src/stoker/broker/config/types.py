@@ -14,13 +14,13 @@ _JAVA_WHITESPACE = "".join(map(chr, range(33)))
 """What Java's String.trim takes away."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-_DOUBLE = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)")
 _COMMA = re.compile(r"\s*,\s*")
-_REPLICA = re.compile(r"([0-9]+:[0-9]+)?")
-_DURATION = re.compile(
-    r"P(?=.)([+-]?[0-9]+D)?(T(?=.)([+-]?[0-9]+H)?([+-]?[0-9]+M)?([+-]?[0-9]+([.,][0-9]{0,9})?S)?)?", re.IGNORECASE
-)
-_HOST_AND_PORT = re.compile(r"[^:@\s]+.*:[0-9]+")
+
+# Seldom needed, therefore compiled on first use: a broker must start quickly.
+_DOUBLE = r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)"
+_REPLICA = r"([0-9]+:[0-9]+)?"
+_DURATION = r"(?i:P(?=.)([+-]?[0-9]+D)?(T(?=.)([+-]?[0-9]+H)?([+-]?[0-9]+M)?([+-]?[0-9]+([.,][0-9]{0,9})?S)?)?)"
+_HOST_AND_PORT = r"[^:@\s]+.*:[0-9]+"
 
 _BITS = {ConfigType.SHORT: 16, ConfigType.INT: 32, ConfigType.LONG: 64}
 
@@ -58,7 +58,7 @@ def parse_type(name: str, text: str, config_type: ConfigType) -> Value:
                     return number
             raise InvalidConfig(name, text, f"Not a number of type {config_type.name}")
         case ConfigType.DOUBLE:
-            if not _DOUBLE.fullmatch(trimmed):
+            if not re.fullmatch(_DOUBLE, trimmed):
                 raise InvalidConfig(name, text, "Not a number of type DOUBLE")
             return float(trimmed.rstrip("fFdD") if trimmed[-1] in "fFdD" else trimmed)
         case ConfigType.LIST:
@@ -106,7 +106,7 @@ def _check_choice(setting: Setting, value: str) -> None:
 
 def _check_list(setting: Setting, value: tuple[str, ...]) -> tuple[str, ...]:
     if setting.form is Form.REPLICA_LIST:
-        if not all(_REPLICA.fullmatch(trim(element)) for element in value) and "".join(value) != "*":
+        if not all(re.fullmatch(_REPLICA, trim(element)) for element in value) and "".join(value) != "*":
             raise _invalid(
                 setting,
                 value,
@@ -135,7 +135,7 @@ def _check_quorum(setting: Setting, value: tuple[str, ...]) -> tuple[str, ...]:
     form = "{id}@{host}:{port}" if with_id else "{host}:{port}"
     for entry in value:
         node, at, address = entry.rpartition("@")
-        if not _HOST_AND_PORT.fullmatch(address) or bool(at) != with_id or (with_id and not node.isdecimal()):
+        if not re.fullmatch(_HOST_AND_PORT, address) or bool(at) != with_id or (with_id and not node.isdecimal()):
             reason = f"Each entry should be in the form `{form}`."
             message = f"Invalid configuration value for {setting.name}: {entry}. {reason}"
             raise InvalidConfig(setting.name, entry, reason, message=message)
@@ -146,7 +146,7 @@ def _is_offset_reset(value: str) -> bool:
     if value in ("earliest", "latest"):
         return True
     kind, _, duration = value.partition(":")
-    return kind == "by_duration" and "-" not in duration and _DURATION.fullmatch(duration) is not None
+    return kind == "by_duration" and "-" not in duration and re.fullmatch(_DURATION, duration) is not None
 
 
 def _invalid(setting: Setting, value: Value, reason: str) -> InvalidConfig:
