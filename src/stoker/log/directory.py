@@ -5,7 +5,6 @@ import errno
 import fcntl
 import logging
 import os
-import shutil
 import uuid
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ from uuid import UUID
 from stoker.log.checkpoints import HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS, read_offsets, write_offsets
 from stoker.log.config import LogConfig
 from stoker.log.errors import CorruptCheckpoint, LogDirectoryError, LogDirectoryLocked, LogError
-from stoker.log.files import FileCache, replace_file, sync_directory, write_file
+from stoker.log.files import FileCache, RemovedFiles, replace_file, sync_directory, write_file
 from stoker.log.opening import create_partition_log, open_partition_log
 from stoker.log.partition import Clock, PartitionLog, system_clock
 
@@ -38,19 +37,6 @@ class MetaProperties(NamedTuple):
     cluster_id: str
     node_id: int
     directory_id: str
-
-
-class RemovedFiles(NamedTuple):
-    """What is out of use and only waits to be removed; any thread may do it."""
-
-    paths: tuple[str, ...]
-
-    def remove(self) -> None:
-        for path in self.paths:
-            if os.path.isdir(path):
-                shutil.rmtree(path, ignore_errors=True)
-            elif os.path.exists(path):
-                os.unlink(path)
 
 
 class LogDirectory:

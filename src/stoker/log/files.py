@@ -4,10 +4,12 @@ A descriptor has no explicit close: it is closed when the last reference to its 
 from the cache therefore never disturbs a reader that still sends from it.
 """
 
+import contextlib
 import os
 import resource
+import shutil
 import threading
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from stoker.log.index import IndexCache
 
@@ -90,6 +92,27 @@ class FileCache:
             else:
                 owner.file = None
                 return
+
+
+class RemovedFiles(NamedTuple):
+    """What is out of use and only waits to be removed; any thread may do it. Empty means false."""
+
+    paths: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.paths)
+
+    def remove(self) -> None:
+        for path in self.paths:
+            if os.path.isdir(path):
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                unlink_if_there(path)
+
+
+def unlink_if_there(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
 
 
 def write_file(path: str, content: bytes, *, sync: bool = False) -> None:

@@ -16,11 +16,13 @@ from uuid import UUID
 from stoker.errors import CorruptRecords
 from stoker.log.config import LogConfig
 from stoker.log.errors import AppendRefused, LogError, OffsetOutOfRange
-from stoker.log.files import NO_FILE, FileCache, SegmentFile, sync_directory, write_file
+from stoker.log.files import NO_FILE, FileCache, RemovedFiles, SegmentFile, sync_directory, write_file
 from stoker.log.leader_epochs import LEADER_EPOCH_FILE, LeaderEpochs
 from stoker.log.producer_state import AppendOrigin, ProducerEntry, ProducerStates, last_sequence_of
 from stoker.log.recovery import RecoveredLog, activate, load_producers, remove_segment_files, snapshot_path
+from stoker.log.retention import count_removable_segments
 from stoker.log.segment import (
+    DELETED_SUFFIX,
     INDEX_SUFFIX,
     TIME_INDEX_SUFFIX,
     ActiveSegment,
@@ -28,6 +30,7 @@ from stoker.log.segment import (
     Segment,
     new_active_segment,
 )
+from stoker.log.timestamps import TimestampedOffset, find_by_timestamp, find_max_timestamp
 from stoker.log.validation import validate_client_batch
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.record_batch import (
@@ -352,8 +355,8 @@ class PartitionLog:
 
     def roll_if_due(self, now_ms: int) -> bool:
         """Close the active segment if it is older than segment.ms by the clock, even when nothing is appended."""
-        active = self._active or self._activate()
-        if not active.size:
+        active = self._active
+        if active is None or not active.size:
             return False
         began_ms = active.first_timestamp if active.first_timestamp >= 0 else active.created_ms
         if now_ms - began_ms <= self.config.segment_ms - active.roll_jitter_ms:
@@ -386,6 +389,64 @@ class PartitionLog:
             return self.roll(now_ms)
         except OSError as problem:
             raise self._storage_error(problem) from problem
+
+    # Letting go of old records.
+
+    def delete_records(self, before_offset: int) -> int:
+        """Everything before this offset is gone, -1 meaning all; returns the log start offset.
+
+        Raises OffsetOutOfRange past the high watermark. Files go with the next retention run, and a crash before the
+        directory's next checkpoint may bring records back, both as in Kafka.
+        """
+        if before_offset == -1:
+            before_offset = self.high_watermark
+        if not 0 <= before_offset <= self.high_watermark:
+            raise OffsetOutOfRange(before_offset, self.log_start_offset, self.high_watermark)
+        self._move_log_start(before_offset)
+        return self.log_start_offset
+
+    def _move_log_start(self, offset: int) -> None:
+        if offset > self.log_start_offset:
+            self.log_start_offset = offset
+            self._leader_epochs().truncate_from_start(offset)
+
+    def apply_retention(self, now_ms: int) -> RemovedFiles:
+        """Take segments out of use that retention or `delete_records` has done with; the caller removes the files.
+
+        Kafka lets readers go on for file.delete.delay.ms; ours hold the files they read open, and need no delay.
+        """
+        count = count_removable_segments(self._segments, self.log_start_offset, self.config, now_ms)
+        if not count:
+            return RemovedFiles(())
+        if count == len(self._segments):
+            self.roll(now_ms)
+        removed = self._segments[:count]
+        first_offset = self._segments[count].base_offset
+        self._move_log_start(first_offset)
+        del self._segments[:count]
+        paths = [path for segment in removed for path in segment.set_aside()]
+        for snapshot in [offset for offset in self._snapshots if offset < first_offset]:
+            self._snapshots.remove(snapshot)
+            path = snapshot_path(self.directory, snapshot)
+            os.rename(path, path + DELETED_SUFFIX)
+            paths.append(path + DELETED_SUFFIX)
+        self._directory_is_dirty = True
+        logger.info("%s starts at offset %d: %d segments removed", self.directory, self.log_start_offset, count)
+        return RemovedFiles(tuple(paths))
+
+    # Finding by timestamp.
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampedOffset | None:
+        """The first record with this timestamp or a later one."""
+        if self._active is None:
+            self._activate()
+        return find_by_timestamp(self._segments, timestamp, self.log_start_offset, self.config.index_interval_bytes)
+
+    def max_timestamp_offset(self) -> TimestampedOffset | None:
+        """The first record with the largest timestamp of all."""
+        if self._active is None:
+            self._activate()
+        return find_max_timestamp(self._segments, self.config.index_interval_bytes)
 
     # Leader epochs.
 

@@ -4,7 +4,6 @@ After a crash every batch from the recovery point's segment on is read and check
 the log is cut, with one line in the broker's log; indexes, leader epochs and producers are rebuilt on the way.
 """
 
-import contextlib
 import logging
 import mmap
 import os
@@ -15,6 +14,7 @@ from typing import NamedTuple
 from stoker.errors import CorruptRecords
 from stoker.log.config import LogConfig
 from stoker.log.errors import CorruptCheckpoint
+from stoker.log.files import unlink_if_there
 from stoker.log.index import CorruptIndex, OffsetIndex, TimeIndex
 from stoker.log.leader_epochs import LEADER_EPOCH_FILE, LeaderEpochs
 from stoker.log.producer_state import BATCHES_REMEMBERED, AppendedBatch, ProducerStates
@@ -87,9 +87,9 @@ def recover(
 
     for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
         # They are in memory now, and written anew when the segment is closed.
-        _unlink_if_there(active.path(suffix))
+        unlink_if_there(active.path(suffix))
     for offset in [offset for offset in snapshots if offset > next_offset]:
-        _unlink_if_there(snapshot_path(directory, offset))
+        unlink_if_there(snapshot_path(directory, offset))
         snapshots.remove(offset)
     epochs.truncate_from_end(next_offset)
     return RecoveredLog(active, next_offset, epochs, producers)
@@ -98,12 +98,7 @@ def recover(
 def remove_segment_files(segment: Segment) -> None:
     segment.close()
     for suffix in (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):
-        _unlink_if_there(segment.path(suffix))
-
-
-def _unlink_if_there(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
+        unlink_if_there(segment.path(suffix))
 
 
 def activate(segment: Segment, config: LogConfig, now_ms: int) -> tuple[ActiveSegment, int]:
@@ -272,7 +267,7 @@ def load_latest_snapshot(directory: str, snapshots: list[int], end_offset: int) 
         except (CorruptCheckpoint, OSError) as problem:
             logger.warning("cannot use %s: %s", path, problem)
             snapshots.remove(offset)
-            _unlink_if_there(path)
+            unlink_if_there(path)
     return ProducerStates(), None
 
 

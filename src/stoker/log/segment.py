@@ -5,6 +5,7 @@
 it is closed, because a crash makes recovery rebuild them anyway.
 """
 
+import contextlib
 import errno
 import logging
 import os
@@ -86,6 +87,17 @@ class Segment:
         """Let go of the file and the index; both come back when needed."""
         self.files.forget(self)
         self.files.indexes.forget(self)
+
+    def set_aside(self) -> list[str]:
+        """Rename the files so that nobody takes them for part of the log any more; returns their new names."""
+        self.close()
+        renamed = []
+        for suffix in (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):
+            path = self.path(suffix)
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(path, path + DELETED_SUFFIX)
+                renamed.append(path + DELETED_SUFFIX)
+        return renamed
 
     def batches(
         self, position: int = 0, end: int | None = None, *, read_bytes: int = _SCAN_BYTES
