@@ -30,6 +30,7 @@ from tests.clients.client import (
     BrokerRefused,
     Client,
     ClientRefused,
+    Code,
     Codec,
     Record,
     StoredRecord,
@@ -133,8 +134,10 @@ class ConfluentKafka(Client):
         """Create the topic and wait until the leader of each partition answers, which in Kafka is a moment later."""
         self.create_topic(topic, partitions=partitions, configs=configs)
         for partition in range(partitions):
-            answers = eventually(partial(self._leader_answers, topic, partition), bool)
-            assert answers, f"{topic}-{partition} has no leader"
+            self.wait_for_leader(topic, partition)
+
+    def wait_for_leader(self, topic: str, partition: int) -> None:
+        assert eventually(partial(self._leader_answers, topic, partition), bool), f"{topic}-{partition} has no leader"
 
     def delete_topic(self, topic: str) -> None:
         _only(self._admin.delete_topics([topic]))
@@ -224,7 +227,8 @@ def _only(futures: Mapping[Any, "Future[Any]"]) -> Any:
 def _stored(message: Message) -> StoredRecord:
     error = message.error()
     if error is not None:
-        raise _refused(error)
+        out_of_range = error.code() == KafkaError._AUTO_OFFSET_RESET  # what auto.offset.reset=error makes of it
+        raise BrokerRefused(Code.OFFSET_OUT_OF_RANGE, error.str()) if out_of_range else _refused(error)
     partition, offset = message.partition(), message.offset()
     assert partition is not None and offset is not None
     return StoredRecord(

@@ -14,7 +14,7 @@ DIRECTORY = Path(__file__).resolve().parent.parent / "kafkajs"
 
 class KafkaJs(RemoteClient):
     name: ClassVar[str] = "kafkajs"
-    abilities: ClassVar[Abilities] = Abilities(reads=False, null_header_values=False)
+    abilities: ClassVar[Abilities] = Abilities(reads=False, null_header_values=False, explains_refusals=False)
 
     def __init__(self, bootstrap_servers: str) -> None:
         super().__init__(bootstrap_servers, ["node", str(DIRECTORY / "driver.js")])

@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
+import org.apache.kafka.clients.consumer.OffsetOutOfRangeException;
 import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.protocol.Errors;
 
@@ -60,6 +61,9 @@ public final class Driver {
 
     /** The code the broker sent; null for what the client found out by itself. */
     private static Integer brokerCode(Throwable error) {
+        if (error instanceof OffsetOutOfRangeException) { // the consumer's own, which is no ApiException
+            return (int) Errors.OFFSET_OUT_OF_RANGE.code();
+        }
         if (!(error instanceof ApiException) || error instanceof org.apache.kafka.common.errors.TimeoutException) {
             return null;
         }

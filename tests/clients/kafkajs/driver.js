@@ -164,6 +164,7 @@ const operations = {
   },
 
   async delete_records({ topic, partition, before_offset: offset }) {
+    await admin.fetchTopicOffsets(topic); // else KafkaJS does not know the leader, and does not ask
     await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(offset) }] });
   },
 
