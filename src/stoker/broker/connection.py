@@ -25,6 +25,8 @@ logger = getLogger("stoker.broker")
 _FRAME_LENGTH = Struct(">i")
 _SMALLEST_FRAME = 8
 _SEND_CALLS_PER_TURN = 4
+_ROOM_AT_ONCE = 4 * 1024 * 1024
+"""Memory that a frame gets when it begins. It is only resident as far as bytes have come."""
 _BUFFERS_PER_SEND = 256
 
 OutgoingPart = bytes | LogSlice
@@ -148,7 +150,7 @@ class Connection:
         handled = self._handle_frames(data, end)
         left = end - handled
         if left and not self.closed:
-            self._buffer = self._buffers.take(left)
+            self._buffer = self._buffers.take(self._wanted_capacity(data[handled:end]))
             self._buffer[:left] = data[handled:end]
             self._filled = left
 
@@ -164,11 +166,16 @@ class Connection:
         if self._filled >= wanted:
             wanted += _FRAME_LENGTH.unpack_from(self._buffer)[0]
         if self._filled == len(self._buffer):
-            larger = self._buffers.take(2 * self._filled)
+            larger = self._buffers.take(self._wanted_capacity(self._buffer))
             larger[: self._filled] = self._buffer
             self._buffers.give_back(self._buffer)
             self._buffer = larger
         return self._buffer[self._filled : max(wanted, self._filled + 1)]
+
+    def _wanted_capacity(self, received: memoryview) -> int:
+        """Room for the frame that begins here; a large one gets more when it has filled what it has."""
+        length = _FRAME_LENGTH.unpack_from(received)[0] if len(received) >= 4 else 0
+        return max(len(received) + 1, min(4 + length, max(_ROOM_AT_ONCE, 2 * len(received))))
 
     def _handle_buffered(self) -> None:
         buffer, filled = self._buffer, self._filled
