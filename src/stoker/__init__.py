@@ -1,6 +1,7 @@
 """Stoker: an event-streaming platform for Python teams."""
 
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 __version__ = "0.1.0"
 
@@ -10,10 +11,11 @@ if TYPE_CHECKING:
     from stoker.broker.embedded import Broker
 
 
+_HOMES: Final = {"Broker": "stoker.broker.embedded"}
+
+
 def __getattr__(name: str) -> Any:
     # `import stoker` must stay cheap: the command line imports it before it knows what is wanted.
-    if name == "Broker":
-        from stoker.broker.embedded import Broker
-
-        return Broker
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'stoker' has no attribute {name!r}. It has: {', '.join(__all__)}")

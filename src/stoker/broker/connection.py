@@ -68,7 +68,7 @@ class Connection:
     def __init__(
         self,
         *,
-        id: int,
+        identifier: int,
         listener: str,
         sock: socket.socket,
         peer: tuple[str, int],
@@ -78,7 +78,7 @@ class Connection:
         dispatch: Dispatch,
         on_closed: Callable[["Connection"], None],
     ) -> None:
-        self.id = id
+        self.id = identifier
         self.listener = listener
         self.peer_host, self.peer_port = peer
         self.local_address: tuple[str, int] = sock.getsockname()[:2]

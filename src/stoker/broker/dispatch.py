@@ -14,6 +14,7 @@ from stoker.broker.reply import Deferred, EncodedBody, NoReply, Reply
 from stoker.broker.request import RequestContext
 from stoker.errors import ConnectionRefusedByBroker
 from stoker.wire.frames import RequestHeader, decode_request_header, response_header
+from stoker.wire.schema import Response
 
 logger = getLogger("stoker.broker")
 
@@ -42,18 +43,15 @@ class Dispatcher:
         handler = api.handler
         request = handler.decode(frame, position, version)
         outcome = handler.handle(self._node, RequestContext(connection, version, header.client_id), request)
-        if isinstance(outcome, Coroutine):
-            deferred = Deferred()
-            task = self._node.loop.create_task(self._run(outcome, deferred, connection))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-            outcome = deferred
-        if isinstance(outcome, Deferred):
-            return self._promise(outcome, connection, header)
-        if outcome is NoReply.CLOSE:
-            _close(connection)
+        if isinstance(outcome, (EncodedBody, Response)):
+            return _encode(header, version, outcome)
+        if isinstance(outcome, NoReply):
+            if outcome is NoReply.CLOSE:
+                _close(connection)
             return None
-        return _encode(header, version, outcome)
+        if not isinstance(outcome, Deferred):
+            outcome = self._started(outcome, connection)
+        return self._promise(outcome, connection, header)
 
     async def drain(self) -> None:
         """Wait for the handlers that are still at work."""
@@ -68,6 +66,13 @@ class Dispatcher:
                 connection.answer(_encode(header, header.api_version, reply))
 
         deferred.when_resolved(answer)
+        return deferred
+
+    def _started(self, handling: Coroutine[Any, Any, Reply], connection: Connection) -> Deferred:
+        deferred = Deferred()
+        task = self._node.loop.create_task(self._run(handling, deferred, connection))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         return deferred
 
     async def _run(self, handling: Coroutine[Any, Any, Reply], deferred: Deferred, connection: Connection) -> None:

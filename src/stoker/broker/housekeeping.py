@@ -39,7 +39,7 @@ class Housekeeping:
                 config.log_initial_task_delay_ms,
             ),
             ("flushing", self.flush_due, self._flush_interval_ms, config.log_initial_task_delay_ms),
-            ("checkpoints", self.checkpoint, lambda: config.log_flush_offset_checkpoint_interval_ms, None),
+            ("checkpoints", self.checkpoint, self._checkpoint_interval_ms, None),
             ("producers", self.expire_producers, lambda: config.producer_id_expiration_check_interval_ms, None),
             ("idle clients", self.close_idle_connections, lambda: _IDLE_CHECK_MS, None),
         ):
@@ -66,6 +66,11 @@ class Housekeeping:
     def _flush_interval_ms(self) -> int:
         """log.flush.scheduler.interval.ms is for ever by default; then only topics' own flush.ms count."""
         return min(self._node.config.log_flush_scheduler_interval_ms, 1_000)
+
+    def _checkpoint_interval_ms(self) -> int:
+        """All checkpoints are written together, as often as the most frequent of them."""
+        config = self._node.config
+        return min(config.log_flush_offset_checkpoint_interval_ms, config.log_flush_start_offset_checkpoint_interval_ms)
 
     # -- the tasks --------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ import base64
 import os
 import uuid
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from logging import getLogger
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -14,9 +14,9 @@ from stoker.broker.config.broker_config import BrokerConfig
 from stoker.broker.metadata_log import METADATA_TOPIC
 from stoker.errors import BrokerCannotStart
 from stoker.log.config import LogConfig
-from stoker.log.directory import LogDirectory, RemovedFiles
+from stoker.log.directory import LogDirectory
 from stoker.log.errors import LogDirectoryError
-from stoker.log.files import FileCache
+from stoker.log.files import FileCache, RemovedFiles
 from stoker.log.partition import Clock, PartitionLog
 
 logger = getLogger("stoker.broker")
@@ -45,6 +45,7 @@ class LogDirectories:
         metadata_directory: LogDirectory,
         unusable: Sequence[str],
         cordoned: Sequence[str],
+        recovery_threads: int,
         executor: Executor,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
@@ -52,6 +53,7 @@ class LogDirectories:
         self._metadata_directory = metadata_directory
         self.unusable = unusable
         self._cordoned = {os.path.abspath(path) for path in cordoned}
+        self._recovery_threads = recovery_threads
         self._executor = executor
         self._loop = loop
         self._timers: dict[int, asyncio.TimerHandle] = {}
@@ -83,6 +85,7 @@ class LogDirectories:
             metadata_directory=taken[config.metadata_log_dir],
             unusable=unusable,
             cordoned=config.cordoned_log_dirs,
+            recovery_threads=config.num_recovery_threads_per_data_dir,
             executor=executor,
             loop=asyncio.get_running_loop(),
         )
@@ -122,19 +125,30 @@ class LogDirectories:
         After a clean shutdown that is quick; else each log is checked, several at a time, before anyone is served.
         """
         found = {key: directory for directory in self._directories for key in directory.partitions()}
-        logs: list[PartitionLog | None] = []
+        opened: dict[WantedLog, PartitionLog | None] = {}
+        to_recover: dict[LogDirectory, list[WantedLog]] = {}
         for log in wanted:
             directory = found.pop((log.topic, log.partition), None)
             if directory is None:
-                logs.append(self._missing(log))
+                opened[log] = self._missing(log)
             elif directory.had_clean_shutdown:
-                logs.append(self._open(directory, log))
+                opened[log] = self._open(directory, log)
             else:
-                logs.append(await self._loop.run_in_executor(self._executor, self._open, directory, log))
+                to_recover.setdefault(directory, []).append(log)
+        await asyncio.gather(*(self._recover(directory, logs, opened) for directory, logs in to_recover.items()))
         found.pop((METADATA_TOPIC, 0), None)
         for (topic, partition), directory in found.items():
             _set_aside(directory, topic, partition)
-        return logs
+        return [opened[log] for log in wanted]
+
+    async def _recover(
+        self, directory: LogDirectory, logs: Sequence[WantedLog], opened: dict[WantedLog, PartitionLog | None]
+    ) -> None:
+        """num.recovery.threads.per.data.dir at a time."""
+        logger.info("checking %d logs in %s after an unclean shutdown", len(logs), directory.path)
+        with ThreadPoolExecutor(self._recovery_threads, thread_name_prefix="stoker-recovery") as pool:
+            recovering = [self._loop.run_in_executor(pool, self._open, directory, log) for log in logs]
+            opened.update(zip(logs, await asyncio.gather(*recovering), strict=True))
 
     def _open(self, directory: LogDirectory, wanted: WantedLog) -> PartitionLog:
         return directory.open_log(

@@ -12,9 +12,8 @@ from logging import getLogger
 from typing import Final
 
 from stoker.broker.metadata import ClusterMetadata
-from stoker.log.partition import Clock
 from stoker.errors import CorruptRecords, DataDirectoryUnusable
-from stoker.log.partition import PartitionLog
+from stoker.log.partition import Clock, PartitionLog
 from stoker.log.producer_state import AppendOrigin
 from stoker.wire.metadata_records import MetadataRecord, decode_record, encode_record
 from stoker.wire.record_batch import HEADER_SIZE, Record, build_batch, crc_is_valid, iterate_records, read_header

@@ -48,6 +48,7 @@ class Server:
         self._connections: set[Connection] = set()
         self._connections_by_host: Counter[str] = Counter()
         self._connection_ids = 0
+        self._accept_rate = _Rate()
         self._accepting = False
         # Set by startup
         self._loop: asyncio.AbstractEventLoop
@@ -176,6 +177,9 @@ class Server:
 
     def _accept(self, listener: Listener, listening: socket.socket) -> None:
         for _ in range(_ACCEPTS_PER_TURN):
+            if self._accept_rate.count_in(self._loop.time()) >= self.node.config.max_connection_creation_rate:
+                self._pause_accepting(listener, listening, self._accept_rate.until_next(self._loop.time()))
+                return
             try:
                 sock, address = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -183,10 +187,14 @@ class Server:
             except OSError as error:
                 # Out of descriptors or memory. The connection stays in the backlog; try again when some have closed.
                 logger.error("cannot accept connections: %s", error.strerror or error)
-                self._loop.remove_reader(listening)
-                self._loop.call_later(_PAUSE_WITHOUT_DESCRIPTORS_S, self._accept_again, listener, listening)
+                self._pause_accepting(listener, listening, _PAUSE_WITHOUT_DESCRIPTORS_S)
                 return
+            self._accept_rate.add(self._loop.time())
             self._connected(listener, sock, address)
+
+    def _pause_accepting(self, listener: Listener, listening: socket.socket, seconds: float) -> None:
+        self._loop.remove_reader(listening)
+        self._loop.call_later(seconds, self._accept_again, listener, listening)
 
     def _accept_again(self, listener: Listener, listening: socket.socket) -> None:
         if self._accepting:
@@ -206,7 +214,7 @@ class Server:
         self._connections_by_host[host] += 1
         self._connections.add(
             Connection(
-                id=self._connection_ids,
+                identifier=self._connection_ids,
                 listener=listener.name,
                 sock=sock,
                 peer=(host, address[1]),
@@ -257,3 +265,21 @@ class Server:
         if directories is not None:
             directories.release()
         self._executor.shutdown(wait=False)
+
+
+class _Rate:
+    """Events in the current second."""
+
+    def __init__(self) -> None:
+        self._second = 0
+        self._count = 0
+
+    def count_in(self, now: float) -> int:
+        return self._count if int(now) == self._second else 0
+
+    def until_next(self, now: float) -> float:
+        return 1 - now % 1
+
+    def add(self, now: float) -> None:
+        self._count = self.count_in(now) + 1
+        self._second = int(now)

@@ -5,8 +5,8 @@ response of a request in which every partition succeeded. The schema in messages
 a property test holds both to it, and whatever is not on the fast path (an error to report) goes through it.
 """
 
+import struct
 from struct import Struct
-from struct import error as StructError
 from typing import NamedTuple
 from uuid import UUID
 
@@ -56,7 +56,7 @@ def decode_produce(view: memoryview, position: int, version: int) -> ProduceCall
         if version >= _FIRST_FLEXIBLE:
             return _decode_flexible(view, position, version)
         return _decode_plain(view, position)
-    except (StructError, IndexError, UnicodeDecodeError, ValueError) as error:
+    except (struct.error, IndexError, UnicodeDecodeError, ValueError) as error:
         raise MalformedMessage(f"ProduceRequest version {version}: {error}") from error
 
 
