@@ -12,6 +12,8 @@ from side_by_side.peers import Peer
 from side_by_side.processes import LoadFailed
 
 PARTITIONS = 4
+COMPRESSED_AT_MOST = 0.8
+"""Of their bytes: the values used here come to about a half."""
 STEADY_STATE = re.compile(r"([\d.]+) records/sec \(")
 
 
@@ -54,6 +56,24 @@ def _observed(peer: Peer, client: Callable[[], tuple[float, int]]) -> Outcome:
     before = processes.cpu_seconds(peer.pid)
     seconds, value_bytes = client()
     return Outcome(seconds=seconds, value_bytes=value_bytes, cpu_seconds=processes.cpu_seconds(peer.pid) - before)
+
+
+def check_stored(peer: Peer, topic: str, *, codec: str, value_bytes: int) -> None:
+    """Refuse a sample whose client did other work than asked.
+
+    librdkafka, for one, sends lz4 as plain batches without a word unless the broker advertises FindCoordinator v0, and
+    saves the compression, which would pass for a fast broker.
+    """
+    stored = peer.stored_bytes(topic) / value_bytes
+    if codec == "none" and stored < 1.0:
+        raise LoadFailed(f"{peer.name} stored {stored:.2f} of the bytes of plain values")
+    if codec != "none" and stored > COMPRESSED_AT_MOST:
+        raise LoadFailed(f"the client of {peer.name} did not use {codec}: stored {stored:.2f} of the values' bytes")
+
+
+def check_fetched(peer: Peer, fetched: Outcome, wanted: int) -> None:
+    if fetched.value_bytes != wanted:
+        raise LoadFailed(f"{peer.name} gave {fetched.value_bytes} bytes of values, {wanted} were produced")
 
 
 # librdkafka

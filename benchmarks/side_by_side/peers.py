@@ -126,6 +126,10 @@ class Peer(ABC):
         except KafkaException as error:
             raise LoadFailed(f"{self.name}: topic {topic} could not be deleted: {error}") from error
 
+    def stored_bytes(self, topic: str) -> int:
+        """Bytes in the topic's segments: both brokers lay their files out in the same way."""
+        return sum(path.stat().st_size for path in self.directory.glob(f"data/{topic}-*/*.log"))
+
     def last_lines(self) -> str:
         log = self.directory / "broker.log"
         return " | ".join(log.read_text(errors="replace").splitlines()[-5:]) if log.exists() else ""

@@ -81,20 +81,25 @@ def _cell(row: Row, column: str) -> str:
 
 
 def _verdict(row: Row) -> str:
-    return {True: "met", False: "short", None: ""}[row.is_met()]
+    return {True: "met", False: "short", None: "not measured" if row.target else ""}[row.is_met()]
 
 
 def _summary(sections: Sequence[Section]) -> list[str]:
-    wanted = [(section, row) for section in sections for row in section.rows if row.is_met() is not None]
-    short = [(section, row) for section, row in wanted if not row.is_met()]
+    wanted = [(section, row) for section in sections for row in section.rows if row.target is not None]
+    short = [(section, row) for section, row in wanted if row.is_met() is False]
+    unmeasured = [(section, row) for section, row in wanted if row.is_met() is None]
     if not wanted:
         return []
-    lines = [f"{len(wanted) - len(short)} of {len(wanted)} targets are met."]
+    met = len(wanted) - len(short) - len(unmeasured)
+    lines = [f"Of {len(wanted)} targets {met} are met, {len(short)} are not, {len(unmeasured)} could not be measured."]
     if short:
         lines += ["", "Short of the target:", ""]
         for section, row in short:
             value = row.ratio() if row.target and row.target.against else row.median("stoker")
             lines.append(f"- {section.title}: {row.name}: {value:.2f}, wanted {row.target}")
+    if unmeasured:
+        lines += ["", "Not measured:", ""]
+        lines += [f"- {section.title}: {row.name}, wanted {row.target}" for section, row in unmeasured]
     return [*lines, ""]
 
 

@@ -32,7 +32,9 @@ def librdkafka(bench: Bench) -> Section:
         def load(peer: Peer, values: Values = values) -> Measured:
             with bench.topic(peer, loads.PARTITIONS) as topic:
                 produced = loads.rdkafka_produce(bench, peer, topic, values)
+                loads.check_stored(peer, topic, codec=values.codec, value_bytes=values.bytes)
                 fetched = loads.rdkafka_fetch(bench, peer, topic, partitions=loads.PARTITIONS, records=values.count)
+                loads.check_fetched(peer, fetched, values.bytes)
             return _throughput(produced, fetched)
 
         rows += _throughput_rows(values.label, bench.in_turns(f"librdkafka {values.label}", load, warm_up=True))
@@ -59,7 +61,10 @@ def java(bench: Bench) -> Section:
         def load(peer: Peer, values: Values = values, warm_up: int = warm_up) -> Measured:
             with bench.topic(peer, loads.PARTITIONS) as topic:
                 produced = loads.java_produce(bench, peer, topic, values, warm_up=warm_up)
+                sent = (values.count + warm_up) * values.size
+                loads.check_stored(peer, topic, codec=values.codec, value_bytes=sent)
                 fetched = loads.java_fetch(bench, peer, topic, values.count + warm_up)
+                loads.check_fetched(peer, fetched, sent)
             return {"produce": produced.megabytes_per_second, "fetch": fetched.megabytes_per_second}
 
         samples = bench.in_turns(f"Java {values.label}", load, warm_up=False)
