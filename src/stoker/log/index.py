@@ -6,6 +6,7 @@ the index promised. A wrong, short or missing index costs a rebuild from the log
 
 import os
 import struct
+import threading
 from bisect import bisect_left, bisect_right
 from typing import NamedTuple, Protocol
 
@@ -176,23 +177,29 @@ class IndexOwner(Protocol):
 class IndexCache:
     """Offset indexes of closed segments, least recently loaded first out, bounded in bytes over all partitions."""
 
-    __slots__ = ("_bytes", "_owners", "limit_bytes")
+    __slots__ = ("_bytes", "_lock", "_owners", "limit_bytes")
 
     def __init__(self, limit_bytes: int = 32 * 1024 * 1024) -> None:
         self.limit_bytes = limit_bytes
         self._bytes = 0
         self._owners: dict[IndexOwner, int] = {}
+        self._lock = threading.Lock()
 
     def keep(self, owner: IndexOwner, index: OffsetIndex) -> None:
         """Give the owner its index, and take those of others while there are too many."""
-        self.forget(owner)
         size = len(index.entries) + 256
-        owner.offset_index = index
-        self._owners[owner] = size
-        self._bytes += size
-        while self._bytes > self.limit_bytes and len(self._owners) > 1:
-            self.forget(next(iter(self._owners)))
+        with self._lock:
+            self._forget(owner)
+            owner.offset_index = index
+            self._owners[owner] = size
+            self._bytes += size
+            while self._bytes > self.limit_bytes and len(self._owners) > 1:
+                self._forget(next(iter(self._owners)))
 
     def forget(self, owner: IndexOwner) -> None:
+        with self._lock:
+            self._forget(owner)
+
+    def _forget(self, owner: IndexOwner) -> None:
         self._bytes -= self._owners.pop(owner, 0)
         owner.offset_index = None

@@ -9,20 +9,18 @@ import os
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from struct import Struct
 from typing import NamedTuple
 from uuid import UUID
 
 from stoker.errors import CorruptRecords
 from stoker.log.config import LogConfig
 from stoker.log.errors import AppendRefused, LogError, OffsetOutOfRange
-from stoker.log.files import NO_FILE, FileCache, RemovedFiles, SegmentFile, sync_directory, write_file
+from stoker.log.files import NO_FILE, FileCache, RemovedFiles, SegmentFile, sync_directory
 from stoker.log.leader_epochs import LEADER_EPOCH_FILE, LeaderEpochs
 from stoker.log.producer_state import AppendOrigin, ProducerEntry, ProducerStates, last_sequence_of
-from stoker.log.recovery import RecoveredLog, activate, load_producers, remove_segment_files, snapshot_path
+from stoker.log.recovery import RecoveredLog, activate, load_producers, remove_segment_files
 from stoker.log.retention import count_removable_segments
 from stoker.log.segment import (
-    DELETED_SUFFIX,
     INDEX_SUFFIX,
     TIME_INDEX_SUFFIX,
     ActiveSegment,
@@ -30,24 +28,17 @@ from stoker.log.segment import (
     Segment,
     new_active_segment,
 )
+from stoker.log.snapshots import set_aside_snapshots, snapshot_path, write_snapshot
 from stoker.log.timestamps import TimestampedOffset, find_by_timestamp, find_max_timestamp
-from stoker.log.validation import validate_client_batch
+from stoker.log.validation import prepare_coordinator_batches, put_base_offset, put_leader_epoch, validate_client_batch
 from stoker.wire.error_codes import ErrorCode
-from stoker.wire.record_batch import (
-    LEADER_EPOCH_OFFSET,
-    TRANSACTIONAL_FLAG,
-    BatchHeader,
-    crc_is_valid,
-    read_header,
-)
+from stoker.wire.record_batch import LEADER_EPOCH_OFFSET, TRANSACTIONAL_FLAG
 
 logger = logging.getLogger("stoker.log")
 
 Clock = Callable[[], int]
 """Milliseconds since 1970."""
 
-_put_base_offset = Struct(">q").pack_into
-_put_leader_epoch = Struct(">i").pack_into
 _CLIENT = AppendOrigin.CLIENT
 _UNKNOWN_EPOCH = -2
 
@@ -220,8 +211,8 @@ class PartitionLog:
             active = self._roll_for(size, now_ms)
         if leader_epoch != self._latest_epoch:
             self.assign_leader_epoch(leader_epoch)
-        _put_base_offset(records, 0, base_offset)
-        _put_leader_epoch(records, LEADER_EPOCH_OFFSET, leader_epoch)
+        put_base_offset(records, 0, base_offset)
+        put_leader_epoch(records, LEADER_EPOCH_OFFSET, leader_epoch)
         try:
             active.write(records)
         except OSError as problem:
@@ -246,21 +237,9 @@ class PartitionLog:
         """The broker's own batches: any number of them, written together or not at all."""
         config = self.config
         active = self._active or self._activate()
-        base_offset = next_offset = self.log_end_offset
-        headers: list[tuple[int, BatchHeader]] = []
-        position = 0
-        while position < len(records):
-            try:
-                header = read_header(records, position)
-            except CorruptRecords as problem:
-                raise AppendRefused(ErrorCode.CORRUPT_MESSAGE, str(problem)) from problem
-            if header.magic != 2 or not crc_is_valid(records, position, header):
-                raise AppendRefused(ErrorCode.CORRUPT_MESSAGE, f"no valid batch at byte {position} of the append")
-            if header.size > config.max_message_bytes:
-                raise AppendRefused(
-                    ErrorCode.MESSAGE_TOO_LARGE,
-                    f"the batch has {header.size} bytes, max.message.bytes allows {config.max_message_bytes}",
-                )
+        base_offset = self.log_end_offset
+        headers = prepare_coordinator_batches(records, config, base_offset, leader_epoch)
+        for _, header in headers:
             if header.producer_id >= 0:
                 producers = self._producers or self._load_producers()
                 producers.check(
@@ -270,17 +249,9 @@ class PartitionLog:
                     header.last_sequence,
                     AppendOrigin.COORDINATOR,
                 )
-            header = header._replace(base_offset=next_offset, partition_leader_epoch=leader_epoch)
-            _put_base_offset(records, position, next_offset)
-            _put_leader_epoch(records, position + LEADER_EPOCH_OFFSET, leader_epoch)
-            headers.append((position, header))
-            next_offset = header.next_offset
-            position += header.size
-        if not headers:
-            raise AppendRefused(ErrorCode.INVALID_RECORD, "there is no record batch to append")
-
+        last_offset = headers[-1][1].last_offset
         max_timestamp = max(header.max_timestamp for _, header in headers)
-        if active.must_roll_before(len(records), next_offset - 1, max_timestamp, now_ms, config):
+        if active.must_roll_before(len(records), last_offset, max_timestamp, now_ms, config):
             active = self._roll_for(len(records), now_ms)
         if leader_epoch != self._latest_epoch:
             self.assign_leader_epoch(leader_epoch)
@@ -294,7 +265,7 @@ class PartitionLog:
             if header.producer_id >= 0:
                 producers = self._producers or self._load_producers()
                 producers.replay(header, records[position : position + header.size])
-        return AppendResult(base_offset, self.log_end_offset - 1, -1, self.log_start_offset)
+        return AppendResult(base_offset, last_offset, -1, self.log_start_offset)
 
     def _storage_error(self, problem: OSError) -> AppendRefused:
         logger.error("could not append to %s: %s", self.directory, problem)
@@ -369,8 +340,8 @@ class PartitionLog:
         active = self._active or self._activate()
         if active.size == 0 and active.base_offset == self.log_end_offset:
             return active
-        following = new_active_segment(self.directory, self.log_end_offset, self.files, self.config, now_ms)
         active.trim()
+        following = new_active_segment(self.directory, self.log_end_offset, self.files, self.config, now_ms)
         active.write_indexes()
         self._segments[-1] = active.closed()
         self._segments.append(following)
@@ -425,11 +396,7 @@ class PartitionLog:
         self._move_log_start(first_offset)
         del self._segments[:count]
         paths = [path for segment in removed for path in segment.set_aside()]
-        for snapshot in [offset for offset in self._snapshots if offset < first_offset]:
-            self._snapshots.remove(snapshot)
-            path = snapshot_path(self.directory, snapshot)
-            os.rename(path, path + DELETED_SUFFIX)
-            paths.append(path + DELETED_SUFFIX)
+        paths += set_aside_snapshots(self.directory, self._snapshots, first_offset)
         self._directory_is_dirty = True
         logger.info("%s starts at offset %d: %d segments removed", self.directory, self.log_start_offset, count)
         return RemovedFiles(tuple(paths))
@@ -495,21 +462,14 @@ class PartitionLog:
         return self._producers
 
     def _take_snapshot(self) -> bool:
-        """Write the producers' state as of the log end offset, in place of older ones that no segment begins with."""
-        offset = self.log_end_offset
-        snapshots = self._snapshots
-        if snapshots and snapshots[-1] == offset:
-            return True
+        """Write the producers' state as of the log end offset; False if that could not be done."""
         try:
-            write_file(snapshot_path(self.directory, offset), (self._producers or self._load_producers()).snapshot())
+            producers = self._producers or self._load_producers()
             base_offsets = {segment.base_offset for segment in self._segments}
-            for stray in [old for old in snapshots if old not in base_offsets]:
-                os.unlink(snapshot_path(self.directory, stray))
-                snapshots.remove(stray)
-        except OSError as problem:
+            write_snapshot(self.directory, self._snapshots, self.log_end_offset, producers, base_offsets)
+        except (OSError, CorruptRecords) as problem:
             logger.warning("could not write the producer snapshot of %s: %s", self.directory, problem)
             return False
-        snapshots.append(offset)
         return True
 
     # Flushing and closing.
@@ -521,6 +481,8 @@ class PartitionLog:
         """
         end_offset = self.log_end_offset
         segments = list(self._segments)
+        if self.is_closed:
+            return self.recovery_point
         if end_offset > self.recovery_point:
             for slot, segment in enumerate(segments):
                 is_last = slot == len(segments) - 1

@@ -4,12 +4,14 @@ Per producer id: its epoch, its last five batches, its open transaction. The rul
 ProducerStateManager; snapshots have its format, so that Kafka's tools read ours and we read Kafka's.
 """
 
+import logging
 import struct
 from enum import Enum
 from typing import NamedTuple
 
 import crc32c
 
+from stoker.errors import CorruptRecords
 from stoker.log.errors import AppendRefused, CorruptCheckpoint
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.record_batch import (
@@ -20,6 +22,8 @@ from stoker.wire.record_batch import (
     coordinator_epoch_of,
     iterate_records,
 )
+
+logger = logging.getLogger("stoker.log")
 
 BATCHES_REMEMBERED = 5
 
@@ -166,12 +170,14 @@ class ProducerStates:
                 header.is_transactional,
             )
             return
-        marker = next(iter(iterate_records(batch, _MAX_MARKER_BYTES)), None)
-        # An empty control batch is what compaction leaves of a transaction that is gone altogether.
-        if marker is not None and control_type_of(marker) is not None:
-            self.end_transaction(
-                header.producer_id, header.producer_epoch, coordinator_epoch_of(marker), marker.timestamp
-            )
+        try:
+            marker = next(iterate_records(batch, _MAX_MARKER_BYTES), None)
+            # An empty control batch is what compaction leaves of a transaction that is gone altogether.
+            if marker is not None and control_type_of(marker) is not None:
+                coordinator_epoch = coordinator_epoch_of(marker)
+                self.end_transaction(header.producer_id, header.producer_epoch, coordinator_epoch, marker.timestamp)
+        except CorruptRecords as problem:
+            logger.warning("ignoring the control batch at offset %d: %s", header.base_offset, problem)
 
     def end_transaction(self, producer_id: int, epoch: int, coordinator_epoch: int, timestamp: int) -> int:
         """A commit or abort marker was written; returns where the transaction began, -1 if there was none."""

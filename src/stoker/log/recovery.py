@@ -21,12 +21,12 @@ from stoker.log.producer_state import BATCHES_REMEMBERED, AppendedBatch, Produce
 from stoker.log.segment import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
-    SNAPSHOT_SUFFIX,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
     ActiveSegment,
     Segment,
 )
+from stoker.log.snapshots import load_latest_snapshot, snapshot_path
 from stoker.wire.record_batch import HEADER_SIZE, BatchHeader, crc_is_valid, read_header
 
 logger = logging.getLogger("stoker.log")
@@ -34,10 +34,6 @@ logger = logging.getLogger("stoker.log")
 _MAX_RELATIVE_OFFSET = 2**31 - 1
 _TAIL_BYTES = 1024 * 1024
 """How much of the log's end is read to remember more than the last batch of each producer."""
-
-
-def snapshot_path(directory: str, offset: int) -> str:
-    return f"{directory}/{offset:020d}{SNAPSHOT_SUFFIX}"
 
 
 class RecoveredLog(NamedTuple):
@@ -109,7 +105,8 @@ def activate(segment: Segment, config: LogConfig, now_ms: int) -> tuple[ActiveSe
     try:
         next_offset = _activate_by_indexes(active, config.index_interval_bytes)
     except (CorruptIndex, CorruptRecords) as problem:
-        logger.warning("rebuilding the indexes of %s: %s", segment.path(LOG_SUFFIX), problem)
+        logger.warning("checking %s and rebuilding its indexes: %s", segment.path(LOG_SUFFIX), problem)
+        active.close()
         active = ActiveSegment(segment.directory, segment.base_offset, segment.size, segment.files, created_ms=now_ms)
         next_offset = recover_segment(active, config)
     segment.close()
@@ -140,9 +137,17 @@ def _activate_by_indexes(active: ActiveSegment, index_interval_bytes: int) -> in
         if header.max_timestamp > indexes.max_timestamp:
             raise CorruptIndex("the time index lacks its last entry")
         active.remember_recent(header.last_offset, position)
+    _check_last_batch(active, position, header)
     indexes.bytes_since_entry = active.size - start
     active.max_timestamp = indexes.max_timestamp
     return next_offset
+
+
+def _check_last_batch(active: ActiveSegment, position: int, header: BatchHeader) -> None:
+    """One checksum, of the batch most likely to be damaged, is what a clean start can afford."""
+    batch = memoryview(os.pread(active.opened().descriptor, header.size, position))
+    if not crc_is_valid(batch, 0, header):
+        raise CorruptRecords(f"the last batch, at position {position}, has a wrong checksum")
 
 
 def recover_segment(
@@ -253,22 +258,6 @@ def load_producers(
     replay_producers(producers, segments, snapshot_offset, log_end_offset, index_interval_bytes)
     _complete_from_tail(producers, segments[-1])
     return producers
-
-
-def load_latest_snapshot(directory: str, snapshots: list[int], end_offset: int) -> tuple[ProducerStates, int | None]:
-    """The newest snapshot not past `end_offset` that can be read, and its offset; bad ones are removed."""
-    for offset in sorted(snapshots, reverse=True):
-        if offset > end_offset:
-            continue
-        path = snapshot_path(directory, offset)
-        try:
-            with open(path, "rb") as file:
-                return ProducerStates.from_snapshot(file.read()), offset
-        except (CorruptCheckpoint, OSError) as problem:
-            logger.warning("cannot use %s: %s", path, problem)
-            snapshots.remove(offset)
-            unlink_if_there(path)
-    return ProducerStates(), None
 
 
 def replay_producers(

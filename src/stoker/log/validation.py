@@ -19,8 +19,11 @@ from stoker.wire.record_batch import (
     CONTROL_FLAG,
     CRC_OFFSET,
     HEADER_SIZE,
+    LEADER_EPOCH_OFFSET,
     LOG_APPEND_TIME_FLAG,
+    MAGIC,
     BatchHeader,
+    crc_is_valid,
     iterate_records,
     read_header,
 )
@@ -44,6 +47,8 @@ _MAX_TIMESTAMP_OFFSET = 35
 _put_crc_and_attributes = struct.Struct(">Ih").pack_into
 _put_batch_length = struct.Struct(">i").pack_into
 _put_timestamp = struct.Struct(">q").pack_into
+put_base_offset = struct.Struct(">q").pack_into
+put_leader_epoch = struct.Struct(">i").pack_into
 _length_and_magic = struct.Struct(">ixxxxb").unpack_from
 
 _checksum = crc32c.crc32c
@@ -79,10 +84,7 @@ def validate_client_batch(records: memoryview, config: LogConfig, now_ms: int) -
     if base_offset != 0:
         raise _invalid(f"a producer's batch must have base offset 0, this one has {base_offset}")
     if length > config.max_message_bytes:
-        raise AppendRefused(
-            ErrorCode.MESSAGE_TOO_LARGE,
-            f"the batch has {length} bytes, max.message.bytes allows {config.max_message_bytes}",
-        )
+        raise _too_large(length, config)
     if _checksum(records[ATTRIBUTES_OFFSET:]) != crc:
         raise AppendRefused(ErrorCode.CORRUPT_MESSAGE, "the batch does not have the checksum it claims")
     if count != last_offset_delta + 1 or count <= 0:
@@ -99,6 +101,37 @@ def validate_client_batch(records: memoryview, config: LogConfig, now_ms: int) -
             _check_records(records, config, now_ms)
         return records, header
     return _rewritten(records, header, config, now_ms)
+
+
+def prepare_coordinator_batches(
+    records: memoryview, config: LogConfig, base_offset: int, leader_epoch: int
+) -> list[tuple[int, BatchHeader]]:
+    """Number the broker's own batches, in place, and give position and header of each; raises AppendRefused."""
+    headers = []
+    position = 0
+    while position < len(records):
+        if len(records) - position < HEADER_SIZE:
+            raise AppendRefused(ErrorCode.CORRUPT_MESSAGE, f"no whole batch at byte {position} of the append")
+        header = read_header(records, position)
+        if header.magic != MAGIC or not crc_is_valid(records, position, header):
+            raise AppendRefused(ErrorCode.CORRUPT_MESSAGE, f"no valid batch at byte {position} of the append")
+        if header.size > config.max_message_bytes:
+            raise _too_large(header.size, config)
+        header = header._replace(base_offset=base_offset, partition_leader_epoch=leader_epoch)
+        put_base_offset(records, position, base_offset)
+        put_leader_epoch(records, position + LEADER_EPOCH_OFFSET, leader_epoch)
+        headers.append((position, header))
+        base_offset = header.next_offset
+        position += header.size
+    if not headers:
+        raise _invalid("there is no record batch to append")
+    return headers
+
+
+def _too_large(size: int, config: LogConfig) -> AppendRefused:
+    return AppendRefused(
+        ErrorCode.MESSAGE_TOO_LARGE, f"the batch has {size} bytes, max.message.bytes allows {config.max_message_bytes}"
+    )
 
 
 def _invalid(message: str) -> AppendRefused:
@@ -196,11 +229,7 @@ def _rewritten(
         records = _recompressed(records, attributes & CODEC_MASK, codec)
         attributes = attributes & ~CODEC_MASK | codec
         if len(records) > config.max_message_bytes:
-            raise AppendRefused(
-                ErrorCode.MESSAGE_TOO_LARGE,
-                f"compressed with {config.compression_type} the batch has {len(records)} bytes,"
-                f" max.message.bytes allows {config.max_message_bytes}",
-            )
+            raise _too_large(len(records), config)
     if not creates_time:
         attributes |= LOG_APPEND_TIME_FLAG
         _put_timestamp(records, _MAX_TIMESTAMP_OFFSET, now_ms)
