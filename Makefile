@@ -63,6 +63,11 @@ format: install ## sort the imports and format the code
 acceptance: install ## write docs/acceptance.md from the tests' acceptance markers
 	$(BIN)/python -m tools.acceptance
 
+.PHONY: docs
+docs: acceptance ## write the pages of docs/ that are made from the code
+	$(BIN)/python -m stoker.broker.apis.document > docs/compatibility.md
+	$(BIN)/python -m stoker.broker.config.document > docs/configuration.md
+
 .PHONY: lock
 lock: .cache/uv/bin/uv ## pin and hash the dependencies of pyproject.toml (ARGS=--upgrade for newer ones)
 	$(UV_COMPILE) pyproject.toml -o requirements/runtime.txt

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from stoker.broker.config.alter import configs_of_new_topic
 from stoker.broker.config.broker_config import BrokerConfig
+from stoker.broker.config.errors import ConfigRefused
 from stoker.broker.config.image import ConfigChange, ConfigImage, ResourceType
 from stoker.broker.fetch_sessions import FetchSessions
 from stoker.broker.flusher import Flusher
@@ -27,6 +28,7 @@ from stoker.broker.topics import (
     plan_topic,
 )
 from stoker.coordinators.producer_ids import ProducerIds
+from stoker.log.errors import AppendRefused
 from stoker.log.partition import Clock, PartitionLog
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.metadata_records import ConfigRecord, MetadataRecord
@@ -69,6 +71,7 @@ class Node:
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, random)
         self._executor = executor
         self._random = random
+        self._growing: set[str] = set()
         self._advertised = {listener.name: listener for listener in config.advertised_listeners}
 
     @property
@@ -103,30 +106,13 @@ class Node:
         return plan
 
     async def create_topic(self, wanted: NewTopic) -> TopicPlan:
-        """Make a topic; when this returns it is on disk and can be used."""
+        """Make a topic; when this returns it is on disk and can be used. Raises TopicRefused or ConfigRefused."""
         plan = self.plan_topic(wanted)
-        self.metadata_log.append(plan.records)
-        topic = self.metadata.topics[wanted.name]
-        await self._make_logs(topic)
-        await self.flusher.flushed(self.metadata_log.log)
+        await self._add_partitions(wanted.name, plan.topic_id, range(plan.num_partitions), plan.records)
         logger.info("created topic %s with %d partition(s)", wanted.name, plan.num_partitions)
         if plan.note:
             logger.warning("%s", plan.note)
         return plan
-
-    async def _make_logs(self, topic: TopicState) -> None:
-        config = self.configs.log_config_for(topic.name)
-        try:
-            first = len(self.partitions.of_topic(topic.name) or ())
-            for index in range(first, len(topic.partitions)):
-                self.serve(topic, index, self.log_directories.create(topic.name, index, topic.topic_id, config))
-                if index % _PARTITIONS_PER_TURN == _PARTITIONS_PER_TURN - 1:
-                    await asyncio.sleep(0)
-        except OSError as error:
-            await self.delete_topics([topic])
-            raise TopicRefused(
-                ErrorCode.KAFKA_STORAGE_ERROR, f"Topic '{topic.name}' could not be stored: {error}"
-            ) from error
 
     async def grow_topic(
         self, topic: TopicState, count: int, assignments: Sequence[Sequence[int]] | None, *, validate_only: bool
@@ -134,23 +120,66 @@ class Node:
         """Give a topic more partitions; raises TopicRefused."""
         records = plan_growth(topic, count, assignments, self._topic_rules())
         if not validate_only:
-            self.metadata_log.append(records)
-            await self._make_logs(topic)
-            await self.flusher.flushed(self.metadata_log.log)
+            await self._add_partitions(topic.name, topic.topic_id, range(len(topic.partitions), count), records)
             logger.info("topic %s has %d partitions now", topic.name, count)
 
+    async def _add_partitions(
+        self, topic: str, topic_id: UUID, indexes: range, records: Sequence[MetadataRecord]
+    ) -> None:
+        """The logs first, then the records that make them known: where the disk refuses either, nothing was changed."""
+        if topic in self._growing:
+            raise TopicRefused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic}' is being made by another request.")
+        self._growing.add(topic)
+        logs: list[PartitionLog] = []
+        try:
+            config = self.configs.log_config_for(topic)
+            for index in indexes:
+                logs.append(self.log_directories.create(topic, index, topic_id, config))
+                if index % _PARTITIONS_PER_TURN == _PARTITIONS_PER_TURN - 1:
+                    await asyncio.sleep(0)
+            if indexes.start and topic_id not in self.metadata.topics_by_id:
+                raise FileNotFoundError("it was deleted meanwhile")
+            self.metadata_log.append(records)
+        except (OSError, AppendRefused) as error:
+            for log in logs:
+                self.log_directories.remove(log)
+            raise TopicRefused(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"Topic '{topic}' could not be stored: {error}"
+            ) from error
+        finally:
+            self._growing.discard(topic)
+        state = self.metadata.topics[topic]
+        for index, log in zip(indexes, logs, strict=True):
+            self.serve(state, index, log)
+        self._reconfigure([topic])
+        await self._metadata_flushed()
+
     async def delete_topics(self, topics: Sequence[TopicState]) -> None:
+        """Raises TopicRefused, and then all topics are still there."""
         records: list[MetadataRecord] = []
         for topic in topics:
             if topic.name in self.metadata.topics:
                 records += plan_removal(topic)
-        self.metadata_log.append(records)
+        try:
+            self.metadata_log.append(records)
+        except AppendRefused as refusal:
+            raise TopicRefused(refusal.error_code, str(refusal)) from refusal
         for topic in topics:
             for partition in self.partitions.remove_topic(topic.name):
                 if partition.log is not None:
                     self.log_directories.remove(partition.log)
             logger.info("deleted topic %s", topic.name)
-        await self.flusher.flushed(self.metadata_log.log)
+        await self._metadata_flushed()
+
+    async def _metadata_flushed(self) -> None:
+        """Raises TopicRefused when the disk does not take what was changed: it is in force, but may not last."""
+        try:
+            await self.flusher.flushed(self.metadata_log.log)
+        except OSError as error:
+            logger.error("the metadata log could not be flushed: %s", error)
+            raise TopicRefused(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"The change is made but may not be on the disk: {error}"
+            ) from error
 
     def _topic_rules(self) -> TopicRules:
         config = self.config
@@ -169,8 +198,11 @@ class Node:
     # -- configs ----------------------------------------------------------------------------------------------------
 
     async def alter_configs(self, changes: Sequence[ConfigChange]) -> None:
-        """Write changes that were checked; they are in force when this returns."""
-        self.metadata_log.append(_config_records(changes))
+        """Write changes that were checked; they are in force when this returns. Raises ConfigRefused or TopicRefused."""
+        try:
+            self.metadata_log.append(_config_records(changes))
+        except AppendRefused as refusal:
+            raise ConfigRefused(refusal.error_code, str(refusal)) from refusal
         if any(change.resource_type is ResourceType.BROKER for change in changes):
             self.configs = ConfigImage(self.configs.file, self.metadata.configs)
             self._reconfigure(list(self.metadata.topics))
@@ -184,7 +216,7 @@ class Node:
                 change.resource_name or "default",
                 "its default" if change.value is None else "changed",
             )
-        await self.flusher.flushed(self.metadata_log.log)
+        await self._metadata_flushed()
 
     def _reconfigure(self, topics: Sequence[str]) -> None:
         for topic in set(topics):

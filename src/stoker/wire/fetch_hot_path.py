@@ -11,6 +11,8 @@ from struct import Struct
 from typing import Generic, Protocol, TypeVar
 from uuid import UUID
 
+from stoker.wire.primitives import element_count
+
 _FIRST_WITH_SESSIONS = 7
 _FIRST_WITH_PREFERRED_REPLICA = 11
 _FIRST_FLEXIBLE = 12
@@ -18,7 +20,6 @@ _FIRST_FLEXIBLE = 12
 _HEAD_4 = Struct(">i")
 _HEAD_7 = Struct(">ihi")
 _INT16 = Struct(">h")
-_INT32 = Struct(">i")
 _PARTITION_4 = Struct(">ihqq")
 _PARTITION_5 = Struct(">ihqqq")
 _ABORTED = Struct(">qq")
@@ -62,23 +63,23 @@ def encode_fetched(
     # Bytes gather here until a stretch of file has to go between them.
     pending = bytearray()
     pending += _HEAD_7.pack(0, error_code, session_id) if version >= _FIRST_WITH_SESSIONS else _HEAD_4.pack(0)
-    pending += _count(len(topics), flexible)
+    pending += element_count(len(topics), flexible)
     for topic, partitions in topics:
         if isinstance(topic, UUID):
             pending += topic.bytes
         else:
             name = topic.encode()
-            pending += _count(len(name), True) if flexible else _INT16.pack(len(name))
+            pending += element_count(len(name), True) if flexible else _INT16.pack(len(name))
             pending += name
-        pending += _count(len(partitions), flexible)
+        pending += element_count(len(partitions), flexible)
         for partition in partitions:
             pending += _partition_head(partition, version, flexible)
             records = partition.records
             if isinstance(records, bytes):
-                pending += _count(len(records), flexible)
+                pending += element_count(len(records), flexible)
                 pending += records
             else:
-                pending += _count(records.length, flexible)
+                pending += element_count(records.length, flexible)
                 parts.append(bytes(pending))
                 parts.append(records)
                 size += len(pending) + records.length
@@ -112,24 +113,9 @@ def _partition_head(partition: FetchedPartition[RecordsT], version: int, flexibl
     if aborted is None:
         head += b"\x00" if flexible else b"\xff\xff\xff\xff"
     else:
-        head += _count(len(aborted), flexible)
+        head += element_count(len(aborted), flexible)
         for producer_id, first_offset in aborted:
             head += _ABORTED.pack(producer_id, first_offset) + (b"\x00" if flexible else b"")
     if version >= _FIRST_WITH_PREFERRED_REPLICA:
         head += b"\xff\xff\xff\xff"  # no preferred read replica
     return head
-
-
-def _count(count: int, flexible: bool) -> bytes:
-    """A length or element count; compact ones are written plus one."""
-    if not flexible:
-        return _INT32.pack(count)
-    count += 1
-    if count < 0x80:
-        return bytes((count,))
-    encoded = bytearray()
-    while count >= 0x80:
-        encoded.append(count & 0x7F | 0x80)
-        count >>= 7
-    encoded.append(count)
-    return bytes(encoded)

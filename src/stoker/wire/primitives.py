@@ -69,3 +69,13 @@ def skip_tagged_fields(buffer: Buffer, position: int, count: int) -> int:
         if position > end:
             raise Refused("end after the end of the message")
     return position
+
+
+_INT32 = Layout(">i")
+
+
+def element_count(count: int, flexible: bool) -> bytes:
+    """How many elements or bytes follow; a flexible version writes one more than there are, as a varint."""
+    if not flexible:
+        return _INT32.pack(count)
+    return encode_uvarint(count + 1) if count > 126 else bytes((count + 1,))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from stoker.errors import MalformedMessage
+from stoker.wire.primitives import Refused, decode_uvarint, element_count, skip_tagged_fields, uuid_from_bytes
 
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")
@@ -56,7 +57,7 @@ def decode_produce(view: memoryview, position: int, version: int) -> ProduceCall
         if version >= _FIRST_FLEXIBLE:
             return _decode_flexible(view, position, version)
         return _decode_plain(view, position)
-    except (struct.error, IndexError, UnicodeDecodeError, ValueError) as error:
+    except (struct.error, IndexError, ValueError, Refused) as error:
         raise MalformedMessage(f"ProduceRequest version {version}: {error}") from error
 
 
@@ -94,37 +95,37 @@ def _decode_plain(view: memoryview, position: int) -> ProduceCall:
 
 
 def _decode_flexible(view: memoryview, position: int, version: int) -> ProduceCall:
-    length, position = _unsigned_varint(view, position)
+    length, position = decode_uvarint(view, position)
     transactional_id = None
     if length:
         transactional_id = str(_exactly(view, position, length - 1), "utf-8")
         position += length - 1
     acks, timeout_ms = _ACKS_AND_TIMEOUT.unpack_from(view, position)
-    topic_count, position = _unsigned_varint(view, position + 6)
+    topic_count, position = decode_uvarint(view, position + 6)
     _check_count(topic_count - 1, view, position)
     topics = []
     topic: str | UUID
     for _ in range(topic_count - 1):
         if version >= _FIRST_WITH_TOPIC_IDS:
-            topic = UUID(bytes=bytes(_exactly(view, position, 16)))
+            topic = uuid_from_bytes(bytes(_exactly(view, position, 16)))
             position += 16
         else:
-            length, position = _unsigned_varint(view, position)
+            length, position = decode_uvarint(view, position)
             topic = str(_exactly(view, position, length - 1), "utf-8")
             position += length - 1
-        partition_count, position = _unsigned_varint(view, position)
+        partition_count, position = decode_uvarint(view, position)
         _check_count(partition_count - 1, view, position)
         partitions = []
         for _ in range(partition_count - 1):
             (index,) = _INT32.unpack_from(view, position)
-            length, position = _unsigned_varint(view, position + 4)
+            length, position = decode_uvarint(view, position + 4)
             records = None
             if length:
                 records = _exactly(view, position, length - 1)
                 position += length - 1
-            position = _skip_tagged_fields(view, position)
+            position = skip_tagged_fields(view, position + 1, view[position])
             partitions.append(ProducedPartition(index, records))
-        position = _skip_tagged_fields(view, position)
+        position = skip_tagged_fields(view, position + 1, view[position])
         topics.append(ProducedTopic(topic, partitions))
     return ProduceCall(transactional_id, acks, timeout_ms, topics)
 
@@ -141,44 +142,17 @@ def _check_count(count: int, view: memoryview, position: int) -> None:
         raise ValueError(f"{count} elements at {position} do not fit the {len(view)} bytes of the request")
 
 
-def _unsigned_varint(view: memoryview, position: int) -> tuple[int, int]:
-    byte = view[position]
-    if byte < 0x80:
-        return byte, position + 1
-    value = byte & 0x7F
-    for shift in (7, 14, 21, 28):
-        position += 1
-        byte = view[position]
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position + 1
-    raise ValueError(f"a varint of more than five bytes ends at {position}")
-
-
-def _skip_tagged_fields(view: memoryview, position: int) -> int:
-    if not view[position]:
-        return position + 1
-    count, position = _unsigned_varint(view, position)
-    _check_count(count, view, position)
-    for _ in range(count):
-        _, position = _unsigned_varint(view, position)
-        length, position = _unsigned_varint(view, position)
-        _exactly(view, position, length)
-        position += length
-    return position
-
-
 def encode_produced(version: int, topics: list[tuple[str | UUID, list[AppendedPartition]]]) -> bytes:
     """The body of a Produce response in which every partition succeeded."""
     flexible = version >= _FIRST_FLEXIBLE
-    parts: list[bytes] = [_count(len(topics), flexible)]
+    parts: list[bytes] = [element_count(len(topics), flexible)]
     for topic, partitions in topics:
         if isinstance(topic, UUID):
             parts.append(topic.bytes)
         else:
             name = topic.encode()
-            parts.append((_count(len(name), True) if flexible else _INT16.pack(len(name))) + name)
-        parts.append(_count(len(partitions), flexible))
+            parts.append((element_count(len(name), True) if flexible else _INT16.pack(len(name))) + name)
+        parts.append(element_count(len(partitions), flexible))
         for index, base_offset, log_append_time_ms, log_start_offset in partitions:
             if version < 5:
                 parts.append(_RESPONSE_3.pack(index, 0, base_offset, log_append_time_ms))
@@ -192,17 +166,3 @@ def encode_produced(version: int, topics: list[tuple[str | UUID, list[AppendedPa
             parts.append(b"\x00")
     parts.append(b"\x00\x00\x00\x00\x00" if flexible else b"\x00\x00\x00\x00")  # throttle time, tagged fields
     return b"".join(parts)
-
-
-def _count(count: int, flexible: bool) -> bytes:
-    if not flexible:
-        return _INT32.pack(count)
-    count += 1
-    if count < 0x80:
-        return bytes((count,))
-    encoded = bytearray()
-    while count >= 0x80:
-        encoded.append(count & 0x7F | 0x80)
-        count >>= 7
-    encoded.append(count)
-    return bytes(encoded)

@@ -9,6 +9,7 @@ from typing import Any
 from stoker.broker.metadata import TopicState
 from stoker.broker.node import Node
 from stoker.broker.request import RequestContext
+from stoker.broker.topics import TopicRefused
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.delete_topics import (
     DeletableTopicResult,
@@ -57,7 +58,12 @@ async def _delete(node: Node, asked: list[DeleteTopicState]) -> DeleteTopicsResp
             doomed[topic.name] = topic
             results.append(DeletableTopicResult(name=topic.name, topic_id=topic.topic_id))
     if doomed:
-        await node.delete_topics(list(doomed.values()))
+        try:
+            await node.delete_topics(list(doomed.values()))
+        except TopicRefused as refusal:
+            for result in results:
+                if not result.error_code:
+                    result.error_code, result.error_message = refusal.error_code, str(refusal)
     return DeleteTopicsResponse(responses=results)
 
 

@@ -1,4 +1,4 @@
-"""ElectLeaders (key 43), versions 0 to 2. Each partition's only replica leads already: ELECTION_NOT_NEEDED, as Kafka.
+"""ElectLeaders (key 43), versions 0 to 2: every partition's only replica leads already, so ELECTION_NOT_NEEDED, as Kafka.
 
 An election over all partitions (null) lists, as Kafka, only those for which something happened: none.
 """

@@ -91,5 +91,9 @@ async def alter_resources(
         except (ConfigRefused, TopicRefused) as refusal:
             refusals[resource] = (refusal.error_code, str(refusal))
     if changes and not validate_only:
-        await node.alter_configs(changes)
+        try:
+            await node.alter_configs(changes)
+        except (ConfigRefused, TopicRefused) as refusal:
+            for change in changes:
+                refusals[change.resource_type, change.resource_name] = (refusal.error_code, str(refusal))
     return refusals

@@ -25,6 +25,7 @@ MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
 _OLDEST_VERSION_WITH = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+_FIRST_WITH_LEADER_EPOCH = 4
 
 
 def handle(node: Node, context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
@@ -77,6 +78,8 @@ def _look_up(
             _fill(answer, log.offset_for_timestamp(timestamp), end)
         case _:
             answer.error_code = ErrorCode.UNSUPPORTED_VERSION
+    if version < _FIRST_WITH_LEADER_EPOCH:
+        answer.leader_epoch = -1
     return answer
 
 

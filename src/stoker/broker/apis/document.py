@@ -1,0 +1,74 @@
+"""docs/compatibility.md, made from the table of APIs: `python -m stoker.broker.apis.document > docs/compatibility.md`."""
+
+import inspect
+import sys
+from importlib import import_module
+
+from stoker.broker.apis.table import APIS
+from stoker.wire.api_keys import ApiKey
+
+_HEAD = """\
+# Compatibility
+
+Made from the table of APIs in `src/stoker/broker/apis/table.py`; a test says that it is current.
+
+## What is served
+
+The versions are those of Apache Kafka 4.3, which dropped the oldest ones (KIP-896).
+
+| key | API | versions | how it behaves |
+|---:|---|---|---|
+"""
+
+_NOT_SERVED = """
+## What is not served yet
+
+A client that asks for one of these sees that it is not in the answer to ApiVersions.
+
+| key | API |
+|---:|---|
+"""
+
+_NOTES = """
+## What differs from Apache Kafka
+
+- **One node.** There is no replication. A replication factor above 1 makes one replica; the answer to CreateTopics, the
+  log and every description of the topic say so. With `stoker.replication.factor.policy=refuse` the answer is Kafka's
+  INVALID_REPLICATION_FACTOR. `min.insync.replicas` counts as the smaller of itself and the number of replicas, as in Kafka.
+- **An automatically created topic is there in the same Metadata answer**; Kafka answers LEADER_NOT_AVAILABLE first.
+- **A full disk** does not take the log directory offline: producers get KAFKA_STORAGE_ERROR, readers go on, and writing
+  resumes when there is room.
+- **Leader epochs** rise when the broker starts after a crash, not at every start.
+- **The address in Metadata**, when a listener on every interface is not advertised, is the one the client reached.
+- **Socket buffers** are left to the operating system unless `socket.send.buffer.bytes` or
+  `socket.receive.buffer.bytes` is set.
+- **Transactions, consumer groups, compaction, TLS, SASL and ACLs** are not there yet.
+"""
+
+
+def compatibility_page() -> str:
+    lines = [_HEAD]
+    for api in APIS.values():
+        versions = f"{api.min_version} to {api.max_version}" if api.min_version < api.max_version else f"{api.min_version}"
+        lines.append(f"| {api.key} | {api.name} | {versions} | {_summary(api.module)} |\n")
+    lines.append(_NOT_SERVED)
+    lines += [f"| {int(key)} | {_title(key.name)} |\n" for key in ApiKey if key not in APIS]
+    lines.append(_NOTES)
+    return "".join(lines)
+
+
+def _summary(module: str) -> str:
+    """The handler's docstring without its first words, which repeat the table."""
+    text = inspect.getdoc(import_module(f"{__package__}.{module}")) or ""
+    head, _, rest = " ".join(text.split()).partition(": ")
+    if not rest or len(head) > 90:
+        head, _, rest = " ".join(text.split()).partition(". ")
+    return (rest[:1].upper() + rest[1:]).replace("|", "\\|")
+
+
+def _title(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+if __name__ == "__main__":
+    sys.stdout.write(compatibility_page())
