@@ -66,7 +66,7 @@ class LogSlice(NamedTuple):
 
     def read(self) -> bytes:
         """The bytes themselves."""
-        return os.pread(self.file.descriptor, self.length, self.position)
+        return os.pread(self.file.descriptor, self.length, self.position) if self.length else b""
 
 
 EMPTY_SLICE = LogSlice(NO_FILE, 0, 0)
