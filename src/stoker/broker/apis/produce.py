@@ -6,7 +6,9 @@ last two mean the same). acks=0 gets no reply, and a closed connection when some
 Left out: transactional producers (refused with INVALID_TXN_STATE), tiered storage.
 """
 
+import asyncio
 from collections.abc import Coroutine
+from logging import getLogger
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +17,8 @@ from stoker.broker.node import Node
 from stoker.broker.partitions import Partition
 from stoker.broker.reply import EncodedBody, NoReply, Reply
 from stoker.broker.request import RequestContext
-from stoker.log.errors import AppendRefused
+from stoker.errors import CorruptRecords
+from stoker.log.errors import AppendRefused, LogError
 from stoker.log.partition import PartitionLog
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.produce import (
@@ -26,6 +29,8 @@ from stoker.wire.messages.produce import (
 )
 from stoker.wire.produce_hot_path import AppendedPartition, ProduceCall, decode_produce, encode_produced
 
+logger = getLogger("stoker.broker")
+
 decode = decode_produce
 
 Outcome = AppendedPartition | PartitionProduceResponse
@@ -33,7 +38,7 @@ Outcome = AppendedPartition | PartitionProduceResponse
 
 def handle(node: Node, context: RequestContext, call: ProduceCall) -> Reply | Coroutine[Any, Any, Reply]:
     outcomes: list[tuple[str | UUID, list[Outcome]]] = []
-    to_flush: list[PartitionLog] = []
+    to_flush: list[tuple[PartitionLog, list[Outcome], int]] = []
     failed = False
     for topic, produced in call.topics:
         partitions = node.partitions.of_topic(topic)
@@ -51,13 +56,17 @@ def handle(node: Node, context: RequestContext, call: ProduceCall) -> Reply | Co
                 failed = True
                 topic_outcomes.append(_refusal(index, refusal))
                 continue
+            except (OSError, LogError, CorruptRecords) as error:
+                failed = True
+                topic_outcomes.append(_storage_error(index, f"{topic}-{index}", error))
+                continue
             topic_outcomes.append(
                 AppendedPartition(index, appended.base_offset, appended.log_append_time_ms, appended.log_start_offset)
             )
             if not appended.duplicate:
                 partition.grew(len(records))
-                if log.unflushed_messages >= log.config.flush_messages:
-                    to_flush.append(log)
+            if log.unflushed_messages >= log.config.flush_messages:
+                to_flush.append((log, topic_outcomes, len(topic_outcomes) - 1))
         outcomes.append((topic, topic_outcomes))
     if to_flush:
         return _flush_then_reply(node, to_flush, context.api_version, call.acks, outcomes, failed)
@@ -96,16 +105,25 @@ def _refusal(index: int, refusal: AppendRefused) -> PartitionProduceResponse:
     )
 
 
+def _storage_error(index: int, partition: str, error: Exception) -> PartitionProduceResponse:
+    logger.error("could not append to %s: %s", partition, error)
+    return _refusal(index, AppendRefused(ErrorCode.KAFKA_STORAGE_ERROR, f"could not append to {partition}: {error}"))
+
+
 async def _flush_then_reply(
     node: Node,
-    logs: list[PartitionLog],
+    to_flush: list[tuple[PartitionLog, list[Outcome], int]],
     version: int,
     acks: int,
     outcomes: list[tuple[str | UUID, list[Outcome]]],
     failed: bool,
 ) -> Reply:
-    for log in logs:
-        await node.flusher.flushed(log)
+    flushes = [node.flusher.flushed(log) for log, _, _ in to_flush]
+    errors = await asyncio.gather(*flushes, return_exceptions=True)
+    for (log, topic_outcomes, position), error in zip(to_flush, errors, strict=True):
+        if isinstance(error, Exception):
+            failed = True
+            topic_outcomes[position] = _storage_error(log.partition, f"{log.topic}-{log.partition}", error)
     return _reply(version, acks, outcomes, failed)
 
 
