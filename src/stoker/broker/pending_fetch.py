@@ -3,16 +3,20 @@
 import os
 from asyncio import AbstractEventLoop, Handle, TimerHandle
 from collections.abc import Sequence
+from logging import getLogger
 from typing import Final
 from uuid import UUID
 
 from stoker.broker.fetch_sessions import FetchSession, SessionPartition
 from stoker.broker.partitions import Partition, Partitions
 from stoker.broker.reply import Deferred, EncodedBody
-from stoker.log.errors import OffsetOutOfRange
+from stoker.errors import CorruptRecords
+from stoker.log.errors import LogError, OffsetOutOfRange
 from stoker.log.partition import LogSlice
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.fetch_hot_path import FetchedPartition, encode_fetched
+
+logger = getLogger("stoker.broker")
 
 _READ_UP_TO_BYTES: Final = 16 * 1024
 """Shorter stretches are read and sent with the bytes around them; from here on sendfile is cheaper."""
@@ -99,20 +103,23 @@ class PendingFetch:
         if log is None:
             return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
         high_watermark = log.high_watermark
-        stable = log.last_stable_offset
         log_start_offset = log.log_start_offset
         records: bytes | LogSlice = b""
-        offset = wanted.fetch_offset
-        if offset != high_watermark:
-            try:
-                records = self._read_records(wanted, partition, stable if self._read_committed else high_watermark)
-            except OffsetOutOfRange:
-                return self._error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
-            except OSError:
-                return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
         tagged = b"\x00"
-        if wanted.last_fetched_epoch >= 0:
-            tagged = self._diverging_epoch(wanted, partition) or tagged
+        try:
+            stable = log.last_stable_offset
+            if wanted.fetch_offset != high_watermark:
+                records = self._read_records(wanted, partition, stable if self._read_committed else high_watermark)
+            if wanted.last_fetched_epoch >= 0:
+                tagged = self._diverging_epoch(wanted, partition) or tagged
+        except OffsetOutOfRange:
+            return self._error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
+        except CorruptRecords as problem:
+            logger.error("cannot read %s at offset %d: %s", partition, wanted.fetch_offset, problem)
+            return self._error(wanted, ErrorCode.CORRUPT_MESSAGE)
+        except (OSError, LogError) as problem:
+            logger.error("cannot read %s at offset %d: %s", partition, wanted.fetch_offset, problem)
+            return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
         if (
             self._incremental
             and not records
