@@ -9,6 +9,7 @@ from stoker.broker.connection import Connection
 from stoker.broker.log_directories import LogDirectories
 from stoker.broker.node import Node
 from stoker.broker.partitions import Partition
+from stoker.errors import StokerError
 
 logger = getLogger("stoker.broker")
 
@@ -80,8 +81,17 @@ class Housekeeping:
         async for partition in self._in_turns():
             log = partition.log
             if log is not None and not log.is_closed:
-                log.roll_if_due(now)
-                self._directories.remove_later(log.apply_retention(now), log.config.file_delete_delay_ms)
+                # One log that cannot be written must not keep the others from making room.
+                try:
+                    log.roll_if_due(now)
+                except (OSError, StokerError) as error:
+                    logger.error("could not roll %s: %s", partition, error)
+                try:
+                    removed = log.apply_retention(now)
+                except (OSError, StokerError) as error:
+                    logger.error("could not apply retention to %s: %s", partition, error)
+                else:
+                    self._directories.remove_later(removed, log.config.file_delete_delay_ms)
 
     async def flush_due(self) -> None:
         """Flush the logs whose flush.ms is over."""
@@ -94,7 +104,10 @@ class Housekeeping:
                 and log.unflushed_messages
                 and now - log.last_flush_ms >= log.config.flush_ms
             ):
-                await self._node.flusher.flushed(log)
+                try:
+                    await self._node.flusher.flushed(log)
+                except (OSError, StokerError) as error:
+                    logger.error("could not flush %s: %s", partition, error)
 
     async def checkpoint(self) -> None:
         """Write down how much of each log is known to be on the disk, so that recovery need not read it again."""
