@@ -12,7 +12,7 @@ from uuid import UUID
 
 from stoker.broker.metadata import ClusterMetadata, TopicState
 from stoker.errors import StokerError
-from stoker.wire.error_codes import ErrorCode
+from stoker.wire.error_codes import ErrorCode, shortened
 from stoker.wire.metadata_records import (
     MetadataRecord,
     PartitionRecord,
@@ -30,7 +30,7 @@ class TopicRefused(StokerError):
     """A topic that cannot be made, grown or removed; `error_code` and the message are what the client gets."""
 
     def __init__(self, error_code: ErrorCode, message: str) -> None:
-        super().__init__(message)
+        super().__init__(shortened(message))
         self.error_code = error_code
 
 

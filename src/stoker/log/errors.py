@@ -11,7 +11,7 @@ StokerError
 """
 
 from stoker.errors import StokerError
-from stoker.wire.error_codes import ErrorCode
+from stoker.wire.error_codes import ErrorCode, shortened
 
 
 class LogError(StokerError):
@@ -22,9 +22,9 @@ class AppendRefused(LogError):
     """Nothing was appended; `error_code` is what Kafka would answer, `record_errors` name the records by batch index."""
 
     def __init__(self, error_code: ErrorCode, message: str, record_errors: tuple[tuple[int, str], ...] = ()) -> None:
-        super().__init__(message)
         self.error_code = error_code
-        self.message = message
+        self.message = shortened(message)
+        super().__init__(self.message)
         self.record_errors = record_errors
 
 

@@ -4,6 +4,7 @@ from enum import IntEnum
 from typing import Self
 
 _RETRIABLE = True
+_LONGEST_MESSAGE = 1000
 
 
 class ErrorCode(IntEnum):
@@ -158,3 +159,8 @@ class ErrorCode(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131, "The epoch of the streams topology is not valid."
     STREAMS_TOPOLOGY_FENCED = 132, "The epoch of the streams topology is outdated."
     SHARE_SESSION_LIMIT_REACHED = 133, "The broker has as many share sessions as it allows.", _RETRIABLE
+
+
+def shortened(message: str) -> str:
+    """An error message as a response may carry it, though it quotes a name of thirty thousand characters."""
+    return message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}..."

@@ -6,7 +6,7 @@ Cancelling (null replicas): NO_REASSIGNMENT_IN_PROGRESS.
 
 from stoker.broker.node import Node
 from stoker.broker.request import RequestContext
-from stoker.wire.error_codes import ErrorCode
+from stoker.wire.error_codes import ErrorCode, shortened
 from stoker.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -38,7 +38,7 @@ def _reassign(node: Node, topic: str, asked: ReassignablePartition) -> Reassigna
     strangers = [broker for broker in asked.replicas or () if broker != node.node_id]
     if node.partitions.find(topic, asked.partition_index) is None:
         answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        answer.error_message = f"Unable to find partition {topic}-{asked.partition_index}."
+        answer.error_message = shortened(f"Unable to find partition {topic}-{asked.partition_index}.")
     elif asked.replicas is None:
         answer.error_code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
         answer.error_message = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS.message

@@ -13,14 +13,18 @@ from stoker.wire.messages.describe_quorum import (
     ReplicaState,
 )
 from stoker.wire.messages.describe_quorum import Node as QuorumNode
+from stoker.wire.schema import ZERO_UUID
 
 decode = DescribeQuorumRequest.decode
+
+_FIRST_WITH_NODES = 2
+"""Also the first that names the log directories of voters."""
 
 
 def handle(node: Node, context: RequestContext, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
     now = node.clock()
     end = node.metadata_log.log.log_end_offset
-    host, port = node.address_for(context.connection)
+    with_nodes = context.api_version >= _FIRST_WITH_NODES
     topics = []
     for topic in request.topics:
         partitions = []
@@ -33,7 +37,7 @@ def handle(node: Node, context: RequestContext, request: DescribeQuorumRequest) 
                 described.current_voters = [
                     ReplicaState(
                         replica_id=node.node_id,
-                        replica_directory_id=node.directory_id,
+                        replica_directory_id=node.directory_id if with_nodes else ZERO_UUID,
                         log_end_offset=end,
                         last_fetch_timestamp=now,
                         last_caught_up_timestamp=now,
@@ -44,5 +48,9 @@ def handle(node: Node, context: RequestContext, request: DescribeQuorumRequest) 
                 described.error_message = f"the only quorum is that of {METADATA_TOPIC}-0"
             partitions.append(described)
         topics.append(DescribeQuorumResponseTopicData(topic_name=topic.topic_name, partitions=partitions))
-    listener = Listener(name=context.connection.listener, host=host, port=port)
-    return DescribeQuorumResponse(topics=topics, nodes=[QuorumNode(node_id=node.node_id, listeners=[listener])])
+    response = DescribeQuorumResponse(topics=topics)
+    if with_nodes:
+        host, port = node.address_for(context.connection)
+        listener = Listener(name=context.connection.listener, host=host, port=port)
+        response.nodes = [QuorumNode(node_id=node.node_id, listeners=[listener])]
+    return response

@@ -12,10 +12,11 @@ from uuid import UUID
 from stoker.broker.metadata import INTERNAL_TOPICS, TopicState
 from stoker.broker.node import Node
 from stoker.broker.request import RequestContext
-from stoker.broker.topics import NewTopic, TopicRefused, check_name
+from stoker.broker.topics import MAX_PARTITIONS_PER_REQUEST, NewTopic, TopicRefused, check_name
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.metadata import (
     MetadataRequest,
+    MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
@@ -30,6 +31,8 @@ TOPIC_OPERATIONS: Final = 0b110111111000
 CLUSTER_OPERATIONS: Final = 0b1111110100000
 """CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE."""
 _NOT_ASKED: Final = -(2**31)
+_FIRST_WITH_TOPIC_IDS: Final = 12
+"""Versions 10 and 11 have the field, but Kafka never took one there."""
 
 
 def handle(
@@ -38,6 +41,12 @@ def handle(
     if request.topics is None or (context.api_version == 0 and not request.topics):
         topics = [_describe(node, topic, request) for topic in node.metadata.topics.values()]
         return _response(node, context, request, topics)
+    # A topic that is named a million times is described once: all of its partitions are in the answer.
+    request.topics = list({(topic.topic_id, topic.name): topic for topic in request.topics}.values())
+    if context.api_version < _FIRST_WITH_TOPIC_IDS and any(
+        topic.name is None or topic.topic_id != ZERO_UUID for topic in request.topics
+    ):
+        return _response(node, context, request, [_unnamed(topic) for topic in request.topics])
     missing = [
         topic.name
         for topic in request.topics
@@ -53,7 +62,7 @@ async def _create_then_respond(
     node: Node, context: RequestContext, request: MetadataRequest, missing: list[str]
 ) -> MetadataResponse:
     refused: dict[str, ErrorCode] = {}
-    for name in missing:
+    for name in missing[: MAX_PARTITIONS_PER_REQUEST // node.config.num_partitions]:
         try:
             if name not in INTERNAL_TOPICS:
                 await node.create_topic(NewTopic(name=name))
@@ -77,6 +86,11 @@ def _asked_for(node: Node, request: MetadataRequest, refused: dict[str, ErrorCod
         else:
             topics.append(_missing(asked.name, asked.topic_id, error))
     return topics
+
+
+def _unnamed(asked: MetadataRequestTopic) -> MetadataResponseTopic:
+    """For versions in which a topic must be asked for by its name."""
+    return MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=asked.name or "")
 
 
 def _error_for_missing(name: str) -> ErrorCode:

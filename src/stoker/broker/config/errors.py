@@ -8,7 +8,7 @@ StokerError
 """
 
 from stoker.errors import StokerError
-from stoker.wire.error_codes import ErrorCode
+from stoker.wire.error_codes import ErrorCode, shortened
 
 
 class ConfigError(StokerError):
@@ -41,6 +41,6 @@ class ConfigRefused(ConfigError):
     """A request that Kafka answers with `error_code` and this message."""
 
     def __init__(self, error_code: ErrorCode, message: str) -> None:
-        super().__init__(message)
         self.error_code = error_code
-        self.message = message
+        self.message = shortened(message)
+        super().__init__(self.message)

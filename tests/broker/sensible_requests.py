@@ -1,0 +1,271 @@
+"""For every API of the table and every version of it, a request that an honest client might send."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from stoker.broker.apis.table import APIS, Api
+from stoker.wire.messages import alter_configs, describe_topic_partitions, incremental_alter_configs
+from stoker.wire.messages.alter_configs import AlterConfigsRequest
+from stoker.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from stoker.wire.messages.api_versions import ApiVersionsRequest
+from stoker.wire.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from stoker.wire.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from stoker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from stoker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from stoker.wire.messages.describe_cluster import DescribeClusterRequest
+from stoker.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from stoker.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+from stoker.wire.messages.describe_producers import DescribeProducersRequest
+from stoker.wire.messages.describe_producers import TopicRequest as ProducersOfTopic
+from stoker.wire.messages.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
+from stoker.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from stoker.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from stoker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from stoker.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
+from stoker.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from stoker.wire.messages.init_producer_id import InitProducerIdRequest
+from stoker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from stoker.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from stoker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from stoker.wire.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+from stoker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from stoker.wire.messages.push_telemetry import PushTelemetryRequest
+from stoker.wire.schema import Request
+from tests.raw_connection import batch_of
+
+_TOPIC = 2
+_BROKER = 4
+_INSTANCE = UUID("6a9f7d6e-3f0a-4a37-9a3e-2f6c1f1d0b11")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What requests are about: a topic that is there, one that may be made and removed, and the broker's number."""
+
+    topic: str
+    topic_id: UUID
+    spare_topic: str
+    node_id: int = 1
+
+
+def sensible_requests(target: Target) -> Iterator[tuple[Api, int, Request]]:
+    """In the order of the table. What is made is small: a spare topic of two partitions, grown by one, then removed."""
+    for api in APIS.values():
+        for version in range(api.min_version, api.max_version + 1):
+            for request in _REQUESTS[api.name](target, version):
+                yield api, version, request
+
+
+def _produce(target: Target, version: int) -> Iterator[Request]:
+    named = {"topic_id": target.topic_id} if version >= 13 else {"name": target.topic}
+    for codec in range(5 if version >= 7 else 4):
+        data = PartitionProduceData(index=0, records=batch_of(b"first", b"second" * 20, codec=codec))
+        yield ProduceRequest(
+            acks=-1, timeout_ms=1000, topic_data=[TopicProduceData(**named, partition_data=[data])]
+        )
+
+
+def _fetch(target: Target, version: int) -> Iterator[Request]:
+    named = {"topic_id": target.topic_id} if version >= 13 else {"topic": target.topic}
+    wanted = [FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=100_000) for index in (0, 1)]
+    for session_epoch in (-1, 0):
+        yield FetchRequest(
+            max_wait_ms=10,
+            min_bytes=1,
+            max_bytes=1_000_000,
+            session_epoch=session_epoch,
+            topics=[FetchTopic(**named, partitions=wanted)],
+        )
+
+
+def _list_offsets(target: Target, version: int) -> Iterator[Request]:
+    for timestamp in (-1, -2, 1_700_000_000_000):
+        asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+        yield ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=target.topic, partitions=[asked])])
+
+
+def _metadata(target: Target, version: int) -> Iterator[Request]:
+    yield MetadataRequest(topics=[MetadataRequestTopic(name=target.topic)])
+    yield MetadataRequest(topics=[] if version == 0 else None)
+    if version >= 12:
+        yield MetadataRequest(topics=[MetadataRequestTopic(topic_id=target.topic_id, name=None)])
+
+
+def _api_versions(target: Target, version: int) -> Iterator[Request]:
+    yield ApiVersionsRequest(client_software_name="stoker-tests", client_software_version="1.0")
+
+
+def _create_topics(target: Target, version: int) -> Iterator[Request]:
+    assignments = [CreatableReplicaAssignment(partition_index=index, broker_ids=[target.node_id]) for index in (0, 1)]
+    configs = [CreatableTopicConfig(name="retention.ms", value="60000")]
+    yield CreateTopicsRequest(
+        topics=[
+            CreatableTopic(
+                name=target.spare_topic,
+                num_partitions=-1,
+                replication_factor=-1,
+                assignments=assignments,
+                configs=configs,
+            )
+        ]
+    )
+    # By a number only to be validated: another number than this one could be a very large one.
+    yield CreateTopicsRequest(
+        topics=[CreatableTopic(name=f"{target.spare_topic}.new", num_partitions=3, replication_factor=1)],
+        validate_only=True,
+    )
+
+
+def _delete_topics(target: Target, version: int) -> Iterator[Request]:
+    if version >= 6:
+        yield DeleteTopicsRequest(topics=[DeleteTopicState(name=target.spare_topic)], timeout_ms=1000)
+    else:
+        yield DeleteTopicsRequest(topic_names=[target.spare_topic], timeout_ms=1000)
+
+
+def _delete_records(target: Target, version: int) -> Iterator[Request]:
+    asked = DeleteRecordsPartition(partition_index=0, offset=1)
+    yield DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=target.topic, partitions=[asked])], timeout_ms=1000)
+
+
+def _init_producer_id(target: Target, version: int) -> Iterator[Request]:
+    yield InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+
+
+def _offset_for_leader_epoch(target: Target, version: int) -> Iterator[Request]:
+    asked = OffsetForLeaderPartition(partition=0, leader_epoch=0)
+    yield OffsetForLeaderEpochRequest(topics=[OffsetForLeaderTopic(topic=target.topic, partitions=[asked])])
+
+
+def _describe_configs(target: Target, version: int) -> Iterator[Request]:
+    for kind, name in ((_TOPIC, target.topic), (_BROKER, str(target.node_id))):
+        yield DescribeConfigsRequest(
+            resources=[DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)],
+            include_synonyms=True,
+        )
+
+
+def _alter_configs(target: Target, version: int) -> Iterator[Request]:
+    config = alter_configs.AlterableConfig(name="segment.bytes", value="2000000")
+    resource = alter_configs.AlterConfigsResource(
+        resource_type=_TOPIC, resource_name=target.topic, configs=[config]
+    )
+    yield AlterConfigsRequest(resources=[resource])
+
+
+def _incremental_alter_configs(target: Target, version: int) -> Iterator[Request]:
+    for kind, name, setting, value in (
+        (_TOPIC, target.topic, "retention.ms", "86400000"),
+        (_BROKER, str(target.node_id), "log.cleaner.threads", "1"),
+    ):
+        config = incremental_alter_configs.AlterableConfig(name=setting, config_operation=0, value=value)
+        resource = incremental_alter_configs.AlterConfigsResource(
+            resource_type=kind, resource_name=name, configs=[config]
+        )
+        yield IncrementalAlterConfigsRequest(resources=[resource])
+
+
+def _describe_log_dirs(target: Target, version: int) -> Iterator[Request]:
+    yield DescribeLogDirsRequest(topics=None)
+    yield DescribeLogDirsRequest(topics=[DescribableLogDirTopic(topic=target.topic, partitions=[0])])
+
+
+def _create_partitions(target: Target, version: int) -> Iterator[Request]:
+    grown = CreatePartitionsTopic(
+        name=target.spare_topic, count=3, assignments=[CreatePartitionsAssignment(broker_ids=[target.node_id])]
+    )
+    yield CreatePartitionsRequest(topics=[grown], timeout_ms=1000)
+    yield CreatePartitionsRequest(
+        topics=[CreatePartitionsTopic(name=target.topic, count=5, assignments=None)],
+        timeout_ms=1000,
+        validate_only=True,
+    )
+
+
+def _elect_leaders(target: Target, version: int) -> Iterator[Request]:
+    yield ElectLeadersRequest(topic_partitions=[TopicPartitions(topic=target.topic, partitions=[0])])
+    yield ElectLeadersRequest(topic_partitions=None)
+
+
+def _alter_partition_reassignments(target: Target, version: int) -> Iterator[Request]:
+    asked = ReassignablePartition(partition_index=0, replicas=[target.node_id])
+    yield AlterPartitionReassignmentsRequest(topics=[ReassignableTopic(name=target.topic, partitions=[asked])])
+
+
+def _list_partition_reassignments(target: Target, version: int) -> Iterator[Request]:
+    yield ListPartitionReassignmentsRequest()
+
+
+def _describe_quorum(target: Target, version: int) -> Iterator[Request]:
+    asked = PartitionData(partition_index=0)
+    yield DescribeQuorumRequest(topics=[TopicData(topic_name="__cluster_metadata", partitions=[asked])])
+
+
+def _describe_cluster(target: Target, version: int) -> Iterator[Request]:
+    yield DescribeClusterRequest(include_cluster_authorized_operations=True)
+
+
+def _describe_producers(target: Target, version: int) -> Iterator[Request]:
+    yield DescribeProducersRequest(topics=[ProducersOfTopic(name=target.topic, partition_indexes=[0])])
+
+
+def _get_telemetry_subscriptions(target: Target, version: int) -> Iterator[Request]:
+    yield GetTelemetrySubscriptionsRequest(client_instance_id=_INSTANCE)
+
+
+def _push_telemetry(target: Target, version: int) -> Iterator[Request]:
+    yield PushTelemetryRequest(client_instance_id=_INSTANCE, metrics=b"")
+
+
+def _describe_topic_partitions(target: Target, version: int) -> Iterator[Request]:
+    yield DescribeTopicPartitionsRequest(
+        topics=[describe_topic_partitions.TopicRequest(name=target.topic)],
+        cursor=describe_topic_partitions.Cursor(topic_name=target.topic, partition_index=1),
+    )
+    yield DescribeTopicPartitionsRequest(response_partition_limit=1)
+
+
+_REQUESTS: dict[str, Callable[[Target, int], Iterator[Request]]] = {
+    "Produce": _produce,
+    "Fetch": _fetch,
+    "ListOffsets": _list_offsets,
+    "Metadata": _metadata,
+    "ApiVersions": _api_versions,
+    "CreateTopics": _create_topics,
+    "DeleteTopics": _delete_topics,
+    "DeleteRecords": _delete_records,
+    "InitProducerId": _init_producer_id,
+    "OffsetForLeaderEpoch": _offset_for_leader_epoch,
+    "DescribeConfigs": _describe_configs,
+    "AlterConfigs": _alter_configs,
+    "IncrementalAlterConfigs": _incremental_alter_configs,
+    "DescribeLogDirs": _describe_log_dirs,
+    "CreatePartitions": _create_partitions,
+    "ElectLeaders": _elect_leaders,
+    "AlterPartitionReassignments": _alter_partition_reassignments,
+    "ListPartitionReassignments": _list_partition_reassignments,
+    "DescribeQuorum": _describe_quorum,
+    "DescribeCluster": _describe_cluster,
+    "DescribeProducers": _describe_producers,
+    "GetTelemetrySubscriptions": _get_telemetry_subscriptions,
+    "PushTelemetry": _push_telemetry,
+    "DescribeTopicPartitions": _describe_topic_partitions,
+}
