@@ -142,6 +142,12 @@ class ConfluentKafka(Client):
     def delete_topic(self, topic: str) -> None:
         _only(self._admin.delete_topics([topic]))
 
+    def delete_if_there(self, topic: str) -> None:
+        """Delete a topic whose name a tutorial has chosen, and wait until its name is free again."""
+        if topic in self.topics():
+            self.delete_topic(topic)
+            assert topic not in eventually(self.topics, lambda topics: topic not in topics)
+
     def create_partitions(self, topic: str, total: int) -> None:
         _only(self._admin.create_partitions([NewPartitions(topic, total)]))
 

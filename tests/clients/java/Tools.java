@@ -54,6 +54,7 @@ final class Tools {
         System.setOut(new PrintStream(streams.output, true, StandardCharsets.UTF_8));
         System.setErr(new PrintStream(streams.error, true, StandardCharsets.UTF_8));
         Exit.Procedure exit = (status, message) -> {
+            runAll(shutdownHooks);
             streams.end(status);
             throw new Exited();
         };
@@ -66,7 +67,7 @@ final class Tools {
             } catch (InvocationTargetException failed) {
                 throw failed.getCause();
             }
-            shutdownHooks.forEach(Runnable::run);
+            runAll(shutdownHooks);
             streams.end(0);
         } catch (Throwable uncaught) {
             uncaught.printStackTrace(); // as the JVM does for an uncaught exception of main
@@ -80,6 +81,21 @@ final class Tools {
             Exit.resetShutdownHookAdder();
         }
         return streams.ended;
+    }
+
+    /** Runs each hook once, in a thread of its own as the JVM does: a tool may wait in one for its main thread. */
+    private static void runAll(List<Runnable> hooks) {
+        List<Thread> threads = new ArrayList<>();
+        hooks.forEach(hook -> threads.add(new Thread(hook)));
+        hooks.clear();
+        threads.forEach(Thread::start);
+        for (Thread each : threads) {
+            try {
+                each.join(10_000);
+            } catch (InterruptedException interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
     }
 
     private Tools() {
