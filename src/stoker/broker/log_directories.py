@@ -11,11 +11,12 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from stoker.broker.config.broker_config import BrokerConfig
-from stoker.broker.metadata_log import METADATA_TOPIC
-from stoker.errors import BrokerCannotStart
+from stoker.broker.metadata_log import METADATA_TOPIC, count_torn_bytes
+from stoker.errors import BrokerCannotStart, DataDirectoryUnusable
+from stoker.log.checkpoints import RECOVERY_POINTS, read_offsets
 from stoker.log.config import LogConfig
 from stoker.log.directory import LogDirectory
-from stoker.log.errors import LogDirectoryError
+from stoker.log.errors import CorruptCheckpoint, LogDirectoryError
 from stoker.log.files import FileCache, RemovedFiles
 from stoker.log.partition import Clock, PartitionLog
 
@@ -57,6 +58,8 @@ class LogDirectories:
         self._executor = executor
         self._loop = loop
         self._timers: dict[int, asyncio.TimerHandle] = {}
+        self.metadata_torn_bytes = 0
+        """What had to be cut off the metadata log; set by `open_metadata_log`."""
 
     @classmethod
     def lock(cls, config: BrokerConfig, *, clock: Clock, executor: Executor) -> "LogDirectories":
@@ -114,10 +117,19 @@ class LogDirectories:
     # -- opening ----------------------------------------------------------------------------------------------------
 
     def open_metadata_log(self) -> PartitionLog:
+        """Raises DataDirectoryUnusable if it is damaged in a way that would lose topics."""
         directory = self._metadata_directory
-        if os.path.isdir(f"{directory.path}/{METADATA_TOPIC}-0"):
-            return directory.open_log(METADATA_TOPIC, 0, _METADATA_CONFIG)
-        return directory.create_log(METADATA_TOPIC, 0, _METADATA_CONFIG, topic_id=None)
+        path = f"{directory.path}/{METADATA_TOPIC}-0"
+        if not os.path.isdir(path):
+            orphans = sum(len(each.partitions()) for each in self._directories)
+            if orphans:
+                raise DataDirectoryUnusable(
+                    f"The metadata log {path} is missing, and nothing else knows the {orphans} partitions there are. "
+                    "Restore it from a copy, or start on an empty data directory."
+                )
+            return directory.create_log(METADATA_TOPIC, 0, _METADATA_CONFIG, topic_id=None)
+        self.metadata_torn_bytes = count_torn_bytes(path, flushed_up_to=_flushed_up_to(directory))
+        return directory.open_log(METADATA_TOPIC, 0, _METADATA_CONFIG)
 
     async def open_all(self, wanted: Sequence[WantedLog]) -> list[PartitionLog | None]:
         """The logs of `wanted`, in its order; None for one in a directory that cannot be used.
@@ -214,6 +226,13 @@ class LogDirectories:
         """Let go of the directories without touching what is in them."""
         for directory in self._all:
             directory.close(clean=False)
+
+
+def _flushed_up_to(directory: LogDirectory) -> int:
+    try:
+        return read_offsets(f"{directory.path}/{RECOVERY_POINTS}").get((METADATA_TOPIC, 0), 0)
+    except CorruptCheckpoint:
+        return 0
 
 
 def _set_aside(directory: LogDirectory, topic: str, partition: int) -> None:

@@ -16,13 +16,22 @@ from stoker.errors import CorruptRecords, DataDirectoryUnusable
 from stoker.log.partition import Clock, PartitionLog
 from stoker.log.producer_state import AppendOrigin
 from stoker.wire.metadata_records import MetadataRecord, decode_record, encode_record
-from stoker.wire.record_batch import HEADER_SIZE, Record, build_batch, crc_is_valid, iterate_records, read_header
+from stoker.wire.record_batch import (
+    HEADER_SIZE,
+    BatchHeader,
+    Record,
+    build_batch,
+    crc_is_valid,
+    iterate_records,
+    read_header,
+)
 
 logger = getLogger("stoker.broker")
 
 METADATA_TOPIC: Final = "__cluster_metadata"
 _READ_BYTES: Final = 1024 * 1024
 _MAX_BATCH_BYTES: Final = 64 * 1024 * 1024
+_MAGIC_OFFSET: Final = 16
 
 
 class MetadataLog:
@@ -43,10 +52,7 @@ class MetadataLog:
                     self.metadata.replay(decode_record(record.value or b""))
                     count += 1
             except (CorruptRecords, KeyError, IndexError, ValueError) as error:
-                raise DataDirectoryUnusable(
-                    f"The metadata log {self.log.directory} cannot be replayed: {error!r}. "
-                    "Restore it from a copy, or start on an empty data directory."
-                ) from error
+                raise _damaged(f"{self.log.directory} cannot be replayed: {error!r}") from error
         return count
 
     def append(self, records: Sequence[MetadataRecord]) -> None:
@@ -80,8 +86,65 @@ def batches_of(log: PartitionLog) -> Iterator[memoryview]:
             if position + header.size > len(data):
                 break
             if not crc_is_valid(data, position, header):
-                raise DataDirectoryUnusable(f"{log.directory}: the batch at offset {header.base_offset} is damaged")
+                raise _damaged(f"{log.directory} has a damaged batch at offset {header.base_offset}")
             if header.next_offset > offset:
                 yield data[position : position + header.size]
                 offset = header.next_offset
             position += header.size
+
+
+def count_torn_bytes(directory: str, *, flushed_up_to: int) -> int:
+    """How many bytes at the end of the metadata log in this directory are a write that a crash interrupted.
+
+    Recovery cuts those off, and nothing is lost: no client was told of them. Raises DataDirectoryUnusable if the damage
+    is another one, such that cutting there would forget topics: when whole batches follow it, or when the log reached
+    further (`flushed_up_to`, from the checkpoint) before it was damaged.
+    """
+    segments = sorted(name for name in os.listdir(directory) if name.endswith(".log"))
+    if not segments or int(segments[0][:-4]) != 0:
+        raise _damaged(f"{directory} does not begin with offset 0")
+    end_offset = torn_bytes = 0
+    for name in segments:
+        path = f"{directory}/{name}"
+        if torn_bytes or int(name[:-4]) != end_offset:
+            raise _damaged(f"{path} does not follow what is before it")
+        with open(path, "rb") as file:
+            data = memoryview(file.read())
+        position = 0
+        for header in _valid_batches(data, 0):
+            position += header.size
+            end_offset = header.next_offset
+        torn_bytes = len(data) - position
+        if torn_bytes and _is_any_batch_after(data, position):
+            raise _damaged(f"{path} is damaged at position {position}, with more changes after it")
+    if end_offset < flushed_up_to:
+        raise _damaged(f"{directory} can be read up to offset {end_offset}, but it was written up to {flushed_up_to}")
+    return torn_bytes
+
+
+def _valid_batches(data: memoryview, position: int) -> Iterator[BatchHeader]:
+    while position + HEADER_SIZE <= len(data):
+        header = read_header(data, position)
+        fits = HEADER_SIZE <= header.size <= len(data) - position
+        if header.magic != 2 or not fits or not crc_is_valid(data, position, header):
+            return
+        yield header
+        position += header.size
+
+
+def _is_any_batch_after(data: memoryview, position: int) -> bool:
+    """Whether a whole batch begins anywhere behind this position."""
+    content = bytes(data)
+    magic_at = content.find(b"\x02", position + 1 + _MAGIC_OFFSET)
+    while magic_at >= 0:
+        if next(_valid_batches(data, magic_at - _MAGIC_OFFSET), None) is not None:
+            return True
+        magic_at = content.find(b"\x02", magic_at + 1)
+    return False
+
+
+def _damaged(problem: str) -> DataDirectoryUnusable:
+    return DataDirectoryUnusable(
+        f"The metadata log is damaged, and topics would be lost: {problem}. "
+        "Restore it from a copy, or start on an empty data directory."
+    )

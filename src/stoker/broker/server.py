@@ -25,9 +25,10 @@ from stoker.broker.metadata import ClusterMetadata
 from stoker.broker.metadata_log import MetadataLog
 from stoker.broker.node import Node
 from stoker.broker.receive_buffers import ReceiveBuffers
+from stoker.coordinators.producer_ids import BLOCK_SIZE
 from stoker.errors import BrokerCannotStart
 from stoker.log.partition import Clock, system_clock
-from stoker.wire.metadata_records import MetadataRecord, PartitionChangeRecord
+from stoker.wire.metadata_records import MetadataRecord, PartitionChangeRecord, ProducerIdsRecord
 
 logger = getLogger("stoker.broker")
 
@@ -122,6 +123,8 @@ class Server:
         log = self._directories.open_metadata_log()
         metadata_log = MetadataLog(log, metadata, clock=self._clock, executor=self._executor)
         metadata_log.load()
+        if self._directories.metadata_torn_bytes:
+            _skip_producer_ids(metadata_log, self._config.node_id)
         self.node = Node(
             config=self._config,
             metadata_log=metadata_log,
@@ -265,6 +268,12 @@ class Server:
         if directories is not None:
             directories.release()
         self._executor.shutdown(wait=False)
+
+
+def _skip_producer_ids(metadata_log: MetadataLog, node_id: int) -> None:
+    """What was cut off the metadata log may have been the record of a block of ids that are in use: leave that one out."""
+    next_producer_id = metadata_log.metadata.next_producer_id + BLOCK_SIZE
+    metadata_log.append([ProducerIdsRecord(broker_id=node_id, next_producer_id=next_producer_id)])
 
 
 class _Rate:
