@@ -24,21 +24,16 @@ class BrokerProcess:
         """Config names have underscores for dots here."""
         options = [f"-o{name.replace('_', '.')}={value}" for name, value in config.items()]
         self.log = data_dir / "broker.log"
-        self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                "from stoker.cli import main; main()",
-                "broker",
-                f"--data-dir={data_dir / 'data'}",
-                "--listen=127.0.0.1:0",
-                *options,
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=self.log.open("ab"),
-            preexec_fn=None if descriptors is None else lambda: _allow_descriptors(descriptors),
-        )
+        command = [sys.executable, "-c", "from stoker.cli import main; main()", "broker"]
+        where = [f"--data-dir={data_dir / 'data'}", "--listen=127.0.0.1:0"]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, *where, *options],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                preexec_fn=None if descriptors is None else lambda: _allow_descriptors(descriptors),
+            )
         self.address = self._wait_until_ready()
 
     def _wait_until_ready(self) -> Address:

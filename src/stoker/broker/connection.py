@@ -4,7 +4,8 @@ The socket is read and written directly (not through an asyncio transport), so t
 into the memory it is appended from and a fetched stretch of a log goes out by sendfile.
 
 Bounded by construction: at most one request is being answered, at most one reply is waiting to be sent, and while
-either is so no more than one scratch buffer of further requests is taken in.
+either is so no more than one scratch buffer of further requests is taken in. Requests that came together are answered
+in short turns, between which other connections have theirs.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from logging import getLogger
 from struct import Struct
+from time import monotonic
 
 from stoker.broker.receive_buffers import SCRATCH_BYTES, ReceiveBuffers
 from stoker.broker.reply import Deferred
@@ -28,6 +30,7 @@ _SEND_CALLS_PER_TURN = 4
 _ROOM_AT_ONCE = 4 * 1024 * 1024
 """Memory that a frame gets when it begins. It is only resident as far as bytes have come."""
 _BUFFERS_PER_SEND = 256
+_TURN_SECONDS = 0.001
 
 OutgoingPart = bytes | LogSlice
 Outcome = list[OutgoingPart] | Deferred | None
@@ -53,6 +56,7 @@ class Connection:
         "_on_closed",
         "_outbox",
         "_reading",
+        "_resting",
         "_socket",
         "_writing",
         "client_software",
@@ -96,6 +100,8 @@ class Connection:
         self._filled = 0
         # The reply that has been promised for the request at hand.
         self._busy_with: Deferred | None = None
+        # More whole requests are here, but it is for others to have theirs answered.
+        self._resting = False
         # What is still to be sent, and how much of its first part has been.
         self._outbox: deque[OutgoingPart] = deque()
         self._head_sent = 0
@@ -109,13 +115,8 @@ class Connection:
 
     @property
     def busy(self) -> bool:
-        """A request is being answered, or its reply waits for the client to read."""
-        return self._busy_with is not None or bool(self._outbox)
-
-    @property
-    def awaits_reply(self) -> bool:
-        """It is for us to act, not for the client."""
-        return self._busy_with is not None
+        """A request is being answered, its reply waits for the client to read, or the next one for its turn."""
+        return self._busy_with is not None or bool(self._outbox) or self._resting
 
     # -- in ---------------------------------------------------------------------------------------------------------
 
@@ -195,6 +196,7 @@ class Connection:
     def _handle_frames(self, data: memoryview, end: int) -> int:
         """Dispatch the whole frames of data[:end] until one has to wait; returns how many bytes were handled."""
         position = 0
+        turn_ends = monotonic() + _TURN_SECONDS
         while end - position >= 4 and not self.closed and self._busy_with is None and not self._outbox:
             (length,) = _FRAME_LENGTH.unpack_from(data, position)
             if not _SMALLEST_FRAME <= length <= self._max_frame:
@@ -204,6 +206,10 @@ class Connection:
                 break
             start = position + 4
             if end - start < length:
+                break
+            if position and monotonic() > turn_ends:
+                self._resting = True
+                self._loop.call_soon(self._next_turn)
                 break
             position = start + length
             self._handle_frame(data[start:position])
@@ -235,6 +241,10 @@ class Connection:
             return
         if parts is not None:
             self._send(parts)
+        self._go_on()
+
+    def _next_turn(self) -> None:
+        self._resting = False
         self._go_on()
 
     def _go_on(self) -> None:

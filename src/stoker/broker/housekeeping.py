@@ -120,13 +120,13 @@ class Housekeeping:
                 partition.log.expire_producers(now)
 
     def close_idle_connections(self) -> None:
-        """connections.max.idle.ms. Who waits for a reply of ours is not idle."""
+        """connections.max.idle.ms, as in Kafka also for who waits for a reply: a fetch may be made to wait for weeks."""
         limit = self._node.config.connections_max_idle_ms / 1000
         if limit < 0:
             return
         now = self._node.loop.time()
         for connection in tuple(self._connections):
-            if now - connection.last_active > limit and not connection.awaits_reply:
+            if now - connection.last_active > limit:
                 connection.close(f"idle for more than {limit:.0f} s (connections.max.idle.ms)", quiet=True)
 
     async def _in_turns(self) -> AsyncIterator[Partition]:

@@ -210,7 +210,7 @@ class Node:
             self._reconfigure([c.resource_name for c in changes if c.resource_type is ResourceType.TOPIC])
         for change in changes:
             logger.info(
-                "config %s of %s %s is %s now",
+                "config %.200r of %s %.200r is %s now",
                 change.name,
                 change.resource_type.name.lower(),
                 change.resource_name or "default",

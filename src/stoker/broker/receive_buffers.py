@@ -5,9 +5,13 @@ connection in the middle of a request owns memory. That memory grows with the by
 length a client claims, and goes back to a small pool when the request has been handled.
 """
 
+import mmap
+
 SCRATCH_BYTES = 64 * 1024
 _SMALLEST_POOLED = 64 * 1024
 _POOLED_BYTES = 16 * 1024 * 1024
+_MAPPED_FROM_BYTES = 1024 * 1024
+"""Larger buffers are mapped: of those, only what has been written to is resident. A bytearray is zeroed, hence all of it."""
 
 
 class ReceiveBuffers:
@@ -25,6 +29,8 @@ class ReceiveBuffers:
         if pooled:
             self._pooled_bytes -= capacity
             return pooled.pop()
+        if capacity >= _MAPPED_FROM_BYTES:
+            return memoryview(mmap.mmap(-1, capacity, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
         return memoryview(bytearray(capacity))
 
     def give_back(self, buffer: memoryview) -> None:
