@@ -106,7 +106,8 @@ class Client(ABC):
         self.bootstrap_servers = bootstrap_servers
 
     def close(self) -> None:
-        """End connections and processes."""
+        """End connections and processes; a client without any has nothing to do."""
+        return
 
     @abstractmethod
     def produce(

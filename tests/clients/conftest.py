@@ -16,6 +16,7 @@ import pytest
 
 from tests.apache_kafka import ApacheKafka
 from tests.clients.client import Client, fresh_topic
+from tests.clients.drivers.aio import AioKafka
 from tests.clients.drivers.confluent import ConfluentKafka
 from tests.clients.drivers.java import JavaClients
 from tests.clients.drivers.kafka_python import KafkaPython
@@ -86,13 +87,15 @@ def clients(broker_address: str) -> Iterator[Clients]:
 @pytest.fixture
 def client(request: pytest.FixtureRequest, clients: Clients) -> Client:
     """The client that the test's parameter names."""
-    return clients.of(request.param)
+    driver: type[Client] = request.param
+    return clients.of(driver)
 
 
 @pytest.fixture
 def reader(request: pytest.FixtureRequest, clients: Clients) -> Client:
     """A second client, one that reads."""
-    return clients.of(request.param)
+    driver: type[Client] = request.param
+    return clients.of(driver)
 
 
 @pytest.fixture(scope="session")
@@ -109,6 +112,11 @@ def java(clients: Clients) -> JavaClients:
 @pytest.fixture(scope="session")
 def kcat(clients: Clients) -> Kcat:
     return clients.of(Kcat)
+
+
+@pytest.fixture(scope="session")
+def aiokafka(clients: Clients) -> AioKafka:
+    return clients.of(AioKafka)
 
 
 @pytest.fixture(scope="session")
@@ -134,3 +142,11 @@ def topic(confluent: ConfluentKafka) -> str:
     name = fresh_topic("records")
     confluent.create_ready_topic(name, partitions=PARTITIONS, configs=KEEP_FOREVER)
     return name
+
+
+@pytest.fixture
+def orders(confluent: ConfluentKafka) -> str:
+    """The topic of the tutorials, new and empty, with three partitions."""
+    confluent.delete_if_there("orders")
+    confluent.create_ready_topic("orders", partitions=3)
+    return "orders"

@@ -133,7 +133,7 @@ def batch(
 
 
 def codec_of(batch_bytes: bytes) -> Codec:
-    [attributes] = ATTRIBUTES.unpack_from(batch_bytes, ATTRIBUTES_POSITION)
+    attributes: int = ATTRIBUTES.unpack_from(batch_bytes, ATTRIBUTES_POSITION)[0]
     return CODECS[attributes & CODEC_MASK]
 
 

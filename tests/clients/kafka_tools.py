@@ -33,7 +33,9 @@ class KafkaTools:
         script, *arguments = shlex.split(line, comments=True)
         here = self._java.bootstrap_servers
         arguments = [here if argument in ADDRESSES else argument for argument in arguments]
-        arguments = [argument.replace("bootstrap.servers=localhost:9092", f"bootstrap.servers={here}") for argument in arguments]
+        arguments = [
+            argument.replace("bootstrap.servers=localhost:9092", f"bootstrap.servers={here}") for argument in arguments
+        ]
         return self._java.tool(MAIN_CLASSES[script], *arguments, stdin=stdin)
 
     def output(self, line: str, *, stdin: str = "") -> str:

@@ -19,14 +19,6 @@ def tools(java: JavaClients) -> KafkaTools:
     return KafkaTools(java)
 
 
-@pytest.fixture
-def orders(confluent: ConfluentKafka) -> str:
-    """The topic of the tutorials, new and empty, with three partitions."""
-    confluent.delete_if_there("orders")
-    confluent.create_ready_topic("orders", partitions=3)
-    return "orders"
-
-
 @pytest.fixture(scope="module")
 def broker_id(confluent: ConfluentKafka) -> int:
     return confluent.broker_ids()[0]
@@ -43,7 +35,9 @@ def described(text: str) -> list[dict[str, str]]:
 def test_a_topic_is_created_once_and_listed(tools: KafkaTools, confluent: ConfluentKafka) -> None:
     """`--create` says `Created topic test.`; the second time it fails with TopicExistsException; `--list` is sorted."""
     confluent.delete_if_there("test")
-    create = "kafka-topics.sh --create --topic test --partitions 3 --replication-factor 1 --bootstrap-server localhost:9092"
+    create = (
+        "kafka-topics.sh --create --topic test --partitions 3 --replication-factor 1 --bootstrap-server localhost:9092"
+    )
     assert tools.output(create) == "Created topic test.\n"
     assert "TopicExistsException: Topic 'test' already exists." in tools.complaint(create)
     listed = tools.output("kafka-topics.sh --list --bootstrap-server localhost:9092").splitlines()
@@ -80,7 +74,9 @@ def test_an_ordered_topic_is_described(
 @pytest.mark.acceptance("C023")
 def test_all_topics_are_described(tools: KafkaTools, orders: str) -> None:
     """`--describe` without a topic tells of all; `--unavailable-partitions` and `--under-replicated-partitions` find none."""
-    names = {line["Topic"] for line in described(tools.output("kafka-topics.sh --bootstrap-server broker1:9092 --describe"))}
+    names = {
+        line["Topic"] for line in described(tools.output("kafka-topics.sh --bootstrap-server broker1:9092 --describe"))
+    }
     listed = set(tools.output("kafka-topics.sh --bootstrap-server broker1:9092 --list").splitlines())
     assert orders in names
     assert names == listed
@@ -95,7 +91,9 @@ def test_partitions_are_added_and_never_removed(tools: KafkaTools, orders: str, 
     tools.output("kafka-topics.sh --bootstrap-server broker1:9092 --alter --topic orders --partitions 12")
     assert eventually(lambda: confluent.partition_count(orders), lambda count: count == 12) == 12
     assert [each.value for each in confluent.read(orders, 0, count=1)] == [b"old"]
-    complaint = tools.complaint("kafka-topics.sh --bootstrap-server localhost:9092 --alter --topic orders --partitions 6")
+    complaint = tools.complaint(
+        "kafka-topics.sh --bootstrap-server localhost:9092 --alter --topic orders --partitions 6"
+    )
     assert "InvalidPartitionsException" in complaint
 
 
@@ -107,7 +105,9 @@ def test_a_deleted_topic_is_no_longer_listed(tools: KafkaTools, orders: str) -> 
     tools.output(delete)
     assert orders not in eventually(lambda: tools.output(list_all).splitlines(), lambda names: orders not in names)
     assert "does not exist" in tools.complaint(delete)
-    assert "does not exist" in tools.complaint("kafka-topics.sh --bootstrap-server broker1:9092 --describe --topic orders")
+    assert "does not exist" in tools.complaint(
+        "kafka-topics.sh --bootstrap-server broker1:9092 --describe --topic orders"
+    )
 
 
 @pytest.mark.acceptance("C026", "C029", "C030", "C032", "C033")
@@ -132,7 +132,9 @@ def test_the_configs_of_a_topic_are_altered_and_described(
     for each in change.split(","):
         assert f"  {each} sensitive=false synonyms={{DYNAMIC_TOPIC_CONFIG:{each}" in shown
     everything = tools.output(f"{entity} --describe --all")
-    assert "  max.message.bytes=1048588 sensitive=false synonyms={DEFAULT_CONFIG:message.max.bytes=1048588}" in everything
+    assert (
+        "  max.message.bytes=1048588 sensitive=false synonyms={DEFAULT_CONFIG:message.max.bytes=1048588}" in everything
+    )
     tools.output(f"{entity} --alter --delete-config {change.partition('=')[0]}")
     assert change.split(",")[0] not in tools.output(f"{entity} --describe")
 
@@ -163,7 +165,10 @@ def test_a_broker_config_changes_without_a_restart(tools: KafkaTools, broker_id:
     assert tools.output(f"{entity} --alter --add-config log.retention.ms=86400000") == done
     try:
         shown = tools.output(f"{entity} --describe")
-        assert "log.retention.ms=86400000 sensitive=false synonyms={DYNAMIC_BROKER_CONFIG:log.retention.ms=86400000" in shown
+        assert (
+            "log.retention.ms=86400000 sensitive=false synonyms={DYNAMIC_BROKER_CONFIG:log.retention.ms=86400000"
+            in shown
+        )
         assert "DEFAULT_CONFIG:log.retention.hours=168" in shown
     finally:
         assert tools.output(f"{entity} --alter --delete-config log.retention.ms") == done
@@ -262,7 +267,9 @@ def test_log_directories_are_described(
 def test_a_leader_election_is_not_needed(tools: KafkaTools, orders: str, election: str) -> None:
     """One broker always leads: the election of one partition or of all is not needed, and exits with 0."""
     elect = f"kafka-leader-election.sh --bootstrap-server broker1:9092 --election-type {election}"
-    assert "Valid replica already elected for partitions orders-0" in tools.output(f"{elect} --topic orders --partition 0")
+    assert "Valid replica already elected for partitions orders-0" in tools.output(
+        f"{elect} --topic orders --partition 0"
+    )
     tools.output(f"{elect} --all-topic-partitions")
     assert "UnknownTopicOrPartitionException" in tools.complaint(f"{elect} --topic {fresh_topic('no')} --partition 0")
 
@@ -278,7 +285,9 @@ def test_reassignment_on_one_broker(tools: KafkaTools, orders: str, broker_id: i
     for plan in (current, proposed):
         assert [each["replicas"] for each in json.loads(plan)["partitions"]] == [[broker_id]] * 3
     here.write_text(proposed)
-    assert "Successfully started partition reassignment" in tools.output(f"{tool} --reassignment-json-file {here} --execute")
+    assert "Successfully started partition reassignment" in tools.output(
+        f"{tool} --reassignment-json-file {here} --execute"
+    )
     verified = tools.output(f"{tool} --reassignment-json-file {here} --verify")
     assert verified.count("is completed.") == 3
     elsewhere.write_text(proposed.replace(f"[{broker_id}]", "[7001]", 1))
@@ -287,9 +296,7 @@ def test_reassignment_on_one_broker(tools: KafkaTools, orders: str, broker_id: i
     assert tools.output(f"{tool} --list") == "No partition reassignments found.\n"
 
 
-def test_records_are_deleted_by_file(
-    tools: KafkaTools, orders: str, confluent: ConfluentKafka, tmp_path: Path
-) -> None:
+def test_records_are_deleted_by_file(tools: KafkaTools, orders: str, confluent: ConfluentKafka, tmp_path: Path) -> None:
     """kafka-delete-records.sh tells the new low watermark; beyond the end is OFFSET_OUT_OF_RANGE."""
     confluent.produce(orders, [Record(value=b"")] * 5)
     for offset, expected in ((3, "low_watermark: 3"), (9, "OffsetOutOfRangeException"), (-1, "low_watermark: 5")):

@@ -83,22 +83,6 @@ def test_a_key_may_move_when_partitions_are_added(confluent: ConfluentKafka) -> 
     assert [each.key for each in confluent.read(topic, moved, count=1)] == [b"key"]
 
 
-def by_region(key: bytes, all_partitions: list[int], available: list[int]) -> int:
-    """A partitioner of one's own, as kafka-python calls it."""
-    regions = {b"us": 0, b"eu": 1, b"ap": 2}
-    return all_partitions[regions.get(key[:2], 3) % len(all_partitions)]
-
-
-@pytest.mark.acceptance("B056")
-def test_a_partitioner_of_ones_own_is_heeded(
-    kafka_python: KafkaPython, confluent: ConfluentKafka, six_partitions: str
-) -> None:
-    """A custom partitioner routes by region, and the records are found in the partitions it chose."""
-    keys = [b"us-1", b"eu-1", b"ap-1", b"xx-1", b"eu-2"]
-    assert kafka_python.partitions_chosen(six_partitions, keys, partitioner=by_region) == [0, 1, 2, 3, 1]
-    assert [each.key for each in confluent.read(six_partitions, 1, count=2)] == [b"eu-1", b"eu-2"]
-
-
 @pytest.mark.acceptance("B003", "B005")
 def test_one_partition_gives_one_order_for_all_readers(confluent: ConfluentKafka, kafka_python: KafkaPython) -> None:
     """Producers that write at the same time to one partition are seen in the same order by every reader."""

@@ -112,7 +112,9 @@ def test_producer_ids_differ(connection: Connection) -> None:
         pytest.param(lambda sent: sent + sent, Code.INVALID_RECORD, id="two batches"),
     ],
 )
-def test_a_broken_batch_is_refused(connection: Connection, topic: str, change: Callable[[bytes], bytes], code: int) -> None:
+def test_a_broken_batch_is_refused(
+    connection: Connection, topic: str, change: Callable[[bytes], bytes], code: int
+) -> None:
     """CORRUPT_MESSAGE for a wrong CRC, INVALID_RECORD for more than one batch; nothing is written."""
     assert connection.produce(topic, change(batch(VALUES))).error_code == code
     assert connection.produce(topic, batch(VALUES)).base_offset == 0

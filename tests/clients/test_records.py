@@ -2,7 +2,17 @@
 
 import pytest
 
-from tests.clients.client import CODECS, Acks, Client, ClientRefused, Codec, Record, StoredRecord, by_partition, eventually
+from tests.clients.client import (
+    CODECS,
+    Acks,
+    Client,
+    ClientRefused,
+    Codec,
+    Record,
+    StoredRecord,
+    by_partition,
+    eventually,
+)
 from tests.clients.drivers.confluent import ConfluentKafka
 from tests.clients.matrix import CLIENTS, READERS
 from tests.clients.records import samples_for

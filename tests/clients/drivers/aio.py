@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
-from aiokafka.admin.records_to_delete import RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.admin.records_to_delete import RecordsToDelete
 from aiokafka.errors import BrokerResponseError, for_code
 
 from tests.clients.client import (
@@ -55,7 +55,10 @@ class AioKafka(Client):
         return self._run(self._produce(topic, records, settings))
 
     def produce_by_key(self, topic: str, keys: Sequence[bytes | None]) -> list[int]:
-        return self._run(self._produce_by_key(topic, keys))
+        return self.partitions_chosen(topic, keys)
+
+    def partitions_chosen(self, topic: str, keys: Sequence[bytes | None], **settings: Any) -> list[int]:
+        return self._run(self._produce_by_key(topic, keys, settings))
 
     def read(
         self, topic: str, partition: int, *, start: int | Literal["earliest"] = "earliest", count: int
@@ -140,8 +143,8 @@ class AioKafka(Client):
         finally:
             await producer.stop()
 
-    async def _produce_by_key(self, topic: str, keys: Sequence[bytes | None]) -> list[int]:
-        producer = await _started(AIOKafkaProducer, bootstrap_servers=self.bootstrap_servers)
+    async def _produce_by_key(self, topic: str, keys: Sequence[bytes | None], settings: Mapping[str, Any]) -> list[int]:
+        producer = await _started(AIOKafkaProducer, bootstrap_servers=self.bootstrap_servers, **settings)
         try:
             deliveries = [await producer.send(topic, value=b"", key=key) for key in keys]
             return [each.partition for each in await asyncio.gather(*deliveries)]

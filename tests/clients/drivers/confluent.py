@@ -236,12 +236,15 @@ def _stored(message: Message) -> StoredRecord:
         out_of_range = error.code() == KafkaError._AUTO_OFFSET_RESET  # what auto.offset.reset=error makes of it
         raise BrokerRefused(Code.OFFSET_OUT_OF_RANGE, error.str()) if out_of_range else _refused(error)
     partition, offset = message.partition(), message.offset()
-    assert partition is not None and offset is not None
+    assert partition is not None
+    assert offset is not None
+    headers = message.headers() or []
+    assert isinstance(headers, list)
     return StoredRecord(
         offset=offset,
         partition=partition,
         timestamp=message.timestamp()[1],
         key=message.key(),
         value=message.value(),
-        headers=tuple(message.headers() or ()),
+        headers=tuple((name, value.encode() if isinstance(value, str) else value) for name, value in headers),
     )

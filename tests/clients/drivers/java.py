@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from tests.apache_kafka import CLASS_PATH, JARS, REPOSITORY, ApacheKafkaFailed
+from tests.apache_kafka import CLASS_PATH, FAST_START, JARS, REPOSITORY, ApacheKafkaFailed
 from tests.clients.drivers.remote import RemoteClient
 
 SOURCES = Path(__file__).resolve().parent.parent / "java"
 CLASSES = REPOSITORY / ".cache" / "test-classes"
-FAST_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx512m")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

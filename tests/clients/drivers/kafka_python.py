@@ -9,7 +9,17 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import BrokerResponseError, KafkaConfigurationError, for_code
 
-from tests.clients.client import WAIT_SECONDS, Abilities, Acks, BrokerRefused, Client, ClientRefused, Codec, Record, StoredRecord
+from tests.clients.client import (
+    WAIT_SECONDS,
+    Abilities,
+    Acks,
+    BrokerRefused,
+    Client,
+    ClientRefused,
+    Codec,
+    Record,
+    StoredRecord,
+)
 
 WAIT_MS = int(WAIT_SECONDS * 1000)
 
@@ -65,10 +75,7 @@ class KafkaPython(Client):
             producer.close(WAIT_SECONDS)
 
     def produce_by_key(self, topic: str, keys: Sequence[bytes | None]) -> list[int]:
-        return self.partitions_chosen(topic, keys)
-
-    def partitions_chosen(self, topic: str, keys: Sequence[bytes | None], **settings: Any) -> list[int]:
-        producer = self.producer(**settings)
+        producer = self.producer()
         try:
             futures = [producer.send(topic, value=b"", key=key) for key in keys]
             producer.flush(WAIT_SECONDS)

@@ -59,20 +59,32 @@ class Kcat(Client):
         offsets: list[int] = []
         for alike, together in groupby(records, key=_what_one_run_can_send):
             partition, headers, null_key, null_value = alike
-            arguments: list[str | bytes] = ["-P", "-vvv", "-t", topic, "-p", str(partition), "-D", RECORD_END, *settings]
+            arguments: list[str | bytes] = [
+                "-P",
+                "-vvv",
+                "-t",
+                topic,
+                "-p",
+                str(partition),
+                "-D",
+                RECORD_END,
+                *settings,
+            ]
             arguments += [] if null_key else ["-K", KEY_END]
             arguments += ["-Z"] if null_value else []
             for name, value in headers:
                 arguments += ["-H", name.encode() if value is None else name.encode() + b"=" + value]
             stdin = b"".join(_line(record) for record in together)
             report = self.run(*arguments, stdin=stdin).stderr.decode(errors="replace")
-            offsets += [int(offset) for offset in re.findall(r"Message delivered to partition \d+ \(offset (-?\d+)\)", report)]
+            offsets += [
+                int(offset) for offset in re.findall(r"Message delivered to partition \d+ \(offset (-?\d+)\)", report)
+            ]
         return offsets
 
     def produce_by_key(self, topic: str, keys: Sequence[bytes | None]) -> list[int]:
         stdin = b"".join(_line(Record(key=key, value=b"x")) for key in keys)
-        arguments = ["-P", "-vvv", "-t", topic, "-D", RECORD_END, "-K", KEY_END, "-X", "partitioner=murmur2_random"]
-        self.run(*arguments, stdin=stdin)
+        murmur2 = "partitioner=murmur2_random"
+        self.run("-P", "-t", topic, "-D", RECORD_END, "-K", KEY_END, "-X", murmur2, stdin=stdin)
         placed: dict[bytes | None, int] = {}
         for partition in range(self.partition_count(topic)):
             earliest, latest = self.offset_range(topic, partition)

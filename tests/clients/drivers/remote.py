@@ -21,26 +21,27 @@ class RemoteClient(Client):
     def __init__(self, bootstrap_servers: str, command: Sequence[str]) -> None:
         super().__init__(bootstrap_servers)
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._requests, self._answers = self._process.stdin, self._process.stdout
         self.call("connect", bootstrap_servers=bootstrap_servers, _seconds=START_SECONDS)
 
     def close(self) -> None:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.close()
+        self._requests.close()
         try:
             self._process.wait(WAIT_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._process.stdout.close()
+        self._answers.close()
 
     def call(self, operation: str, *, _seconds: float = 2 * WAIT_SECONDS, **arguments: Any) -> Any:
         """Ask the process; it is killed if it does not answer in time, and that fails the test instead of hanging it."""
-        assert self._process.stdin is not None and self._process.stdout is not None
         watchdog = threading.Timer(_seconds, self._process.kill)
         watchdog.start()
         try:
-            self._process.stdin.write(json.dumps({"operation": operation, **arguments}) + "\n")
-            line = self._process.stdout.readline()
+            self._requests.write(json.dumps({"operation": operation, **arguments}) + "\n")
+            line = self._answers.readline()
         finally:
             watchdog.cancel()
         assert line, f"{self.name} ended, or did not answer {operation} in {_seconds:.0f} s"

@@ -214,10 +214,10 @@ final class ClientOperations {
     }
 
     private KafkaProducer<byte[], byte[]> producer(Properties settings) {
-        settings.put("bootstrap.servers", bootstrapServers);
-        settings.put("delivery.timeout.ms", 20_000);
-        settings.put("request.timeout.ms", 10_000);
-        settings.put("max.block.ms", 10_000);
+        settings.putIfAbsent("bootstrap.servers", bootstrapServers);
+        settings.putIfAbsent("delivery.timeout.ms", 20_000);
+        settings.putIfAbsent("request.timeout.ms", 10_000);
+        settings.putIfAbsent("max.block.ms", 10_000);
         return new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());
     }
 
