@@ -1,7 +1,5 @@
 """What DescribeConfigs says of a broker that was given no settings, read by an unmodified client."""
 
-from collections.abc import Iterator
-
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, ResourceType
 
@@ -48,10 +46,11 @@ TOPIC_DEFAULTS = {
 
 
 @pytest.fixture(scope="module")
-def described(stoker_broker: Broker) -> Iterator[dict[str, ConfigEntry]]:
+def described(stoker_broker: Broker) -> dict[str, ConfigEntry]:
     admin = AdminClient({"bootstrap.servers": stoker_broker.bootstrap_servers})
     resource = ConfigResource(ResourceType.BROKER, "1")
-    yield admin.describe_configs([resource])[resource].result()
+    described: dict[str, ConfigEntry] = admin.describe_configs([resource])[resource].result()
+    return described
 
 
 @pytest.mark.parametrize(("name", "value"), BROKER_DEFAULTS)

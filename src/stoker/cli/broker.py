@@ -82,7 +82,8 @@ def _host_and_port(listen: str) -> str:
     host, colon, port = listen.rpartition(":")
     if not colon or not port.isdecimal():
         raise StokerError(f"--listen {listen}: the form is HOST:PORT, such as 127.0.0.1:9092 or :9092")
-    return f"{host}:{port}"
+    # Kafka writes every interface as no host at all, and refuses to advertise 0.0.0.0 to clients.
+    return f"{'' if host in ('0.0.0.0', '*') else host}:{port}"
 
 
 def _run(config: "BrokerConfig") -> None:
