@@ -84,7 +84,7 @@ def reopen(
     )
 
 
-def headers_in(content: bytes) -> Iterator[tuple[int, BatchHeader]]:
+def headers_in(content: bytes | bytearray) -> Iterator[tuple[int, BatchHeader]]:
     """Position and header of the whole batches in what a consumer would get."""
     position = 0
     while position + HEADER_SIZE <= len(content):

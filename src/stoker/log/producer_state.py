@@ -185,8 +185,9 @@ class ProducerStates:
         if entry is None:
             entry = self.entries[producer_id] = ProducerEntry()
         first_offset = entry.transaction_first_offset
-        entry.epoch = epoch
-        entry.batches.clear()
+        if entry.epoch != epoch:
+            entry.epoch = epoch
+            entry.batches.clear()
         entry.coordinator_epoch = coordinator_epoch
         entry.last_timestamp = timestamp
         entry.transaction_first_offset = -1

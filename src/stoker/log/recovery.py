@@ -32,7 +32,7 @@ from stoker.wire.record_batch import HEADER_SIZE, BatchHeader, crc_is_valid, rea
 logger = logging.getLogger("stoker.log")
 
 _MAX_RELATIVE_OFFSET = 2**31 - 1
-_TAIL_BYTES = 1024 * 1024
+_TAIL_INDEX_ENTRIES = 64
 """How much of the log's end is read to remember more than the last batch of each producer."""
 
 
@@ -88,6 +88,7 @@ def recover(
         unlink_if_there(snapshot_path(directory, offset))
         snapshots.remove(offset)
     epochs.truncate_from_end(next_offset)
+    _remember_batches_before(producers, segments, config.index_interval_bytes)
     return RecoveredLog(active, next_offset, epochs, producers)
 
 
@@ -256,7 +257,7 @@ def load_producers(
     if snapshot_offset is None:
         return producers
     replay_producers(producers, segments, snapshot_offset, log_end_offset, index_interval_bytes)
-    _complete_from_tail(producers, segments[-1])
+    _remember_batches_before(producers, segments, index_interval_bytes)
     return producers
 
 
@@ -287,22 +288,36 @@ def replay_producers(
                 producers.replay(header, memoryview(batch))
 
 
-def _complete_from_tail(producers: ProducerStates, last_segment: Segment) -> None:
-    """A snapshot has one batch of each producer; the end of the log tells of those before it, which may come again."""
-    position = last_segment.floor_position(max(0, last_segment.size - _TAIL_BYTES))
+def _remember_batches_before(producers: ProducerStates, segments: Sequence[Segment], index_interval_bytes: int) -> None:
+    """A snapshot has one batch of each producer; the end of the log tells of those before it, which may come again.
+
+    Looking back by index entries reads few headers whether batches are large or small.
+    """
+    if not producers.entries:
+        return
+    tail: list[tuple[Segment, int]] = []
+    wanted = _TAIL_INDEX_ENTRIES
+    for segment in reversed(segments):
+        index = segment.loaded_offset_index(index_interval_bytes)
+        slot = len(index) - wanted
+        tail.append((segment, index[slot].position if slot > 0 else 0))
+        if slot >= 0:
+            break
+        wanted = -slot
     found: dict[int, list[AppendedBatch]] = {}
-    for _, header in last_segment.batches(position):
-        entry = producers.entries.get(header.producer_id)
-        if entry is not None and entry.epoch == header.producer_epoch and not header.is_control:
-            found.setdefault(header.producer_id, []).append(
-                AppendedBatch(
-                    header.base_sequence,
-                    header.last_sequence,
-                    header.base_offset,
-                    header.last_offset,
-                    header.max_timestamp,
+    for segment, position in reversed(tail):
+        for _, header in segment.batches(position):
+            entry = producers.entries.get(header.producer_id)
+            if entry is not None and entry.epoch == header.producer_epoch and not header.is_control:
+                found.setdefault(header.producer_id, []).append(
+                    AppendedBatch(
+                        header.base_sequence,
+                        header.last_sequence,
+                        header.base_offset,
+                        header.last_offset,
+                        header.max_timestamp,
+                    )
                 )
-            )
     for producer_id, batches in found.items():
         entry = producers.entries[producer_id]
         if entry.batches and entry.batches[-1].last_offset == batches[-1].last_offset:

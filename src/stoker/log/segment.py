@@ -122,7 +122,7 @@ class Segment:
 
     def locate(self, offset: int, index_interval_bytes: int) -> BatchLocation | None:
         """The first batch that ends at or after `offset`; None if all batches of this segment end before it."""
-        index = self.offset_index or self._load_offset_index(index_interval_bytes)
+        index = self.loaded_offset_index(index_interval_bytes)
         try:
             return self._walk_to(offset, index.floor(offset), index_interval_bytes)
         except CorruptIndex as problem:
@@ -154,7 +154,12 @@ class Segment:
             raise
         return None
 
-    def _load_offset_index(self, index_interval_bytes: int) -> OffsetIndex:
+    def loaded_offset_index(self, index_interval_bytes: int) -> OffsetIndex:
+        """The offset index, from memory, from its file, or rebuilt from the log."""
+        if self.offset_index is not None:
+            return self.offset_index
+        if not self.size:
+            return OffsetIndex(self.base_offset)
         try:
             index = OffsetIndex.load(self.path(INDEX_SUFFIX), self.base_offset, self.size)
         except CorruptIndex as problem:
@@ -207,7 +212,7 @@ class Segment:
             if (header.last_offset, header.max_timestamp) != (entry.last_offset, entry.timestamp):
                 raise CorruptIndex(f"{path} ends with a timestamp that its batch does not have")
             largest = entry.timestamp
-        index = self.offset_index or self._load_offset_index(index_interval_bytes)
+        index = self.loaded_offset_index(index_interval_bytes)
         for _, header in self.batches(index.floor_position(self.size), read_bytes=_WALK_BYTES):
             if header.max_timestamp > largest:
                 raise CorruptIndex(f"{path} lacks its last entry")
