@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import os
+import shutil
 import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -12,11 +13,11 @@ from uuid import UUID
 
 from stoker.broker.config.broker_config import BrokerConfig
 from stoker.broker.metadata_log import METADATA_TOPIC, count_torn_bytes
-from stoker.errors import BrokerCannotStart, DataDirectoryUnusable
-from stoker.log.checkpoints import RECOVERY_POINTS, read_offsets
+from stoker.errors import BrokerCannotStart, CorruptRecords, DataDirectoryUnusable
+from stoker.log.checkpoints import HIGH_WATERMARKS, RECOVERY_POINTS, read_offsets
 from stoker.log.config import LogConfig
-from stoker.log.directory import LogDirectory
-from stoker.log.errors import CorruptCheckpoint, LogDirectoryError
+from stoker.log.directory import META_PROPERTIES_FILE, LogDirectory, TopicPartition
+from stoker.log.errors import CorruptCheckpoint, LogDirectoryError, LogError
 from stoker.log.files import FileCache, RemovedFiles
 from stoker.log.partition import Clock, PartitionLog
 
@@ -70,6 +71,7 @@ class LogDirectories:
         cluster_id = None
         # The metadata log's directory first: it knows the cluster id that new directories get.
         for path in dict.fromkeys((config.metadata_log_dir, *config.log_dirs)):
+            has_lost_its_name = _has_lost_its_name(path)
             try:
                 taken[path] = LogDirectory(
                     path, node_id=config.node_id, cluster_id=cluster_id, files=files, clock=clock
@@ -83,6 +85,14 @@ class LogDirectories:
                 unusable.append(path)
             else:
                 cluster_id = taken[path].meta.cluster_id
+                if has_lost_its_name:
+                    logger.warning(
+                        "%s had logs but no %s: it belongs to cluster %s and node %d now",
+                        path,
+                        META_PROPERTIES_FILE,
+                        cluster_id,
+                        config.node_id,
+                    )
         return cls(
             [taken[path] for path in config.log_dirs if path in taken],
             metadata_directory=taken[config.metadata_log_dir],
@@ -128,7 +138,9 @@ class LogDirectories:
                     "Restore it from a copy, or start on an empty data directory."
                 )
             return directory.create_log(METADATA_TOPIC, 0, _METADATA_CONFIG, topic_id=None)
-        self.metadata_torn_bytes = count_torn_bytes(path, flushed_up_to=_flushed_up_to(directory))
+        self.metadata_torn_bytes = count_torn_bytes(
+            path, flushed_up_to=_checkpointed(directory, RECOVERY_POINTS).get((METADATA_TOPIC, 0), 0)
+        )
         return directory.open_log(METADATA_TOPIC, 0, _METADATA_CONFIG)
 
     async def open_all(self, wanted: Sequence[WantedLog]) -> list[PartitionLog | None]:
@@ -136,7 +148,7 @@ class LogDirectories:
 
         After a clean shutdown that is quick; else each log is checked, several at a time, before anyone is served.
         """
-        found = {key: directory for directory in self._directories for key in directory.partitions()}
+        found = self._find_partitions()
         opened: dict[WantedLog, PartitionLog | None] = {}
         to_recover: dict[LogDirectory, list[WantedLog]] = {}
         for log in wanted:
@@ -153,6 +165,17 @@ class LogDirectories:
             _set_aside(directory, topic, partition)
         return [opened[log] for log in wanted]
 
+    def _find_partitions(self) -> dict[TopicPartition, LogDirectory]:
+        found: dict[TopicPartition, LogDirectory] = {}
+        for directory in self._directories:
+            for key in directory.partitions():
+                if key in found:
+                    raise DataDirectoryUnusable(
+                        f"{key[0]}-{key[1]} is both in {found[key].path} and in {directory.path}. Remove one of them."
+                    )
+                found[key] = directory
+        return found
+
     async def _recover(
         self, directory: LogDirectory, logs: Sequence[WantedLog], opened: dict[WantedLog, PartitionLog | None]
     ) -> None:
@@ -162,25 +185,57 @@ class LogDirectories:
             recovering = [self._loop.run_in_executor(pool, self._open, directory, log) for log in logs]
             opened.update(zip(logs, await asyncio.gather(*recovering), strict=True))
 
-    def _open(self, directory: LogDirectory, wanted: WantedLog) -> PartitionLog:
-        return directory.open_log(
-            wanted.topic, wanted.partition, wanted.config, latest_leader_epoch=wanted.leader_epoch
-        )
+    def _open(self, directory: LogDirectory, wanted: WantedLog) -> PartitionLog | None:
+        name = f"{wanted.topic}-{wanted.partition}"
+        try:
+            log = directory.open_log(
+                wanted.topic, wanted.partition, wanted.config, latest_leader_epoch=wanted.leader_epoch
+            )
+        except (OSError, LogError, CorruptRecords) as error:
+            logger.error("%s in %s cannot be opened, it is offline: %s", name, directory.path, error)
+            return None
+        if log.topic_id in (None, wanted.topic_id):
+            return log
+        # Of a topic of the same name that was deleted; its files were to go, and a crash or a full disk kept them.
+        del directory.logs[wanted.topic, wanted.partition]
+        log.close(clean=False)
+        _set_aside(directory, wanted.topic, wanted.partition)
+        return self.create(wanted.topic, wanted.partition, wanted.topic_id, wanted.config)
 
     def _missing(self, wanted: WantedLog) -> PartitionLog | None:
+        """The directory of a partition is gone: begin an empty log where it ended, for no offset is used twice."""
         if self.unusable:
             return None
-        # A crash came between the record of a new topic and its first file; nothing was written to it yet.
-        logger.warning("%s-%d has no log on the disk: beginning an empty one", wanted.topic, wanted.partition)
-        return self.create(wanted.topic, wanted.partition, wanted.topic_id, wanted.config)
+        name = f"{wanted.topic}-{wanted.partition}"
+        try:
+            log = self.create(wanted.topic, wanted.partition, wanted.topic_id, wanted.config)
+        except OSError as error:
+            logger.error("%s has no log on the disk and none can be made, it is offline: %s", name, error)
+            return None
+        key = wanted.topic, wanted.partition
+        end = max(_checkpointed(directory, HIGH_WATERMARKS).get(key, 0) for directory in self._directories)
+        log.start_anew_at(end)
+        logger.warning("%s has no log on the disk: beginning an empty one at offset %d", name, end)
+        return log
 
     # -- creating and removing --------------------------------------------------------------------------------------
 
     def create(self, topic: str, partition: int, topic_id: UUID, config: LogConfig) -> PartitionLog:
-        """A new log in the directory with the fewest logs. Raises OSError."""
+        """A new log in the directory with the fewest logs, or if that one refuses, in another. Raises OSError."""
         open_ones = [d for d in self._directories if d.path not in self._cordoned] or list(self._directories)
-        directory = min(open_ones, key=lambda directory: len(directory.logs))
-        return directory.create_log(topic, partition, config, topic_id=topic_id)
+        by_logs = sorted(open_ones, key=lambda directory: len(directory.logs))
+        for directory in by_logs:
+            path = f"{directory.path}/{topic}-{partition}"
+            was_there = os.path.exists(path)
+            try:
+                return directory.create_log(topic, partition, config, topic_id=topic_id)
+            except OSError as error:
+                if not was_there:
+                    shutil.rmtree(path, ignore_errors=True)
+                if directory is by_logs[-1]:
+                    raise
+                logger.error("%s-%d cannot be made in %s, trying another directory: %s", topic, partition, path, error)
+        raise FileNotFoundError("no log directory can be used")
 
     def remove(self, log: PartitionLog) -> None:
         """Take a log out of use; its files go after file.delete.delay.ms."""
@@ -228,11 +283,21 @@ class LogDirectories:
             directory.close(clean=False)
 
 
-def _flushed_up_to(directory: LogDirectory) -> int:
+def _has_lost_its_name(path: str) -> bool:
+    """Whether a directory is in use but does not say by whom."""
     try:
-        return read_offsets(f"{directory.path}/{RECOVERY_POINTS}").get((METADATA_TOPIC, 0), 0)
-    except CorruptCheckpoint:
-        return 0
+        names = os.listdir(path)
+    except OSError:
+        return False
+    return META_PROPERTIES_FILE not in names and RECOVERY_POINTS in names
+
+
+def _checkpointed(directory: LogDirectory, name: str) -> dict[TopicPartition, int]:
+    """What a checkpoint says; nothing, if it cannot be read."""
+    try:
+        return read_offsets(f"{directory.path}/{name}")
+    except (CorruptCheckpoint, OSError):
+        return {}
 
 
 def _set_aside(directory: LogDirectory, topic: str, partition: int) -> None:
