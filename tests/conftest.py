@@ -4,6 +4,7 @@ A test that needs a program this machine lacks is skipped with the name of what 
 demands all of them first, so that nothing is skipped there unseen.
 """
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,15 @@ PREREQUISITES: dict[str, tuple[Callable[[], bool], str]] = {
         "needs Node.js and `make node-modules`",
     ),
 }
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--against",
+        default=os.environ.get("STOKER_TESTS_AGAINST", "stoker"),
+        metavar="stoker|apache-kafka|HOST:PORT",
+        help="the broker that the foreign-client tests (tests/clients) talk to",
+    )
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -88,10 +88,10 @@ class Abilities:
     administers: bool = True
     sets_timestamps: bool = True
     null_header_values: bool = True
-    repeated_header_names: bool = True
     null_key_with_null_value: bool = True
     deletes_records: bool = True
-    idempotent: bool = True
+    asks_without_creating: bool = True
+    """Whether it can ask for a topic by name without creating it."""
     explains_refusals: bool = True
     """Whether the broker's error message, not only its code, reaches the caller."""
 

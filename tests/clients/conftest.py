@@ -46,15 +46,6 @@ class Clients:
             client.close()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--against",
-        default=os.environ.get("STOKER_TESTS_AGAINST", "stoker"),
-        metavar="stoker|apache-kafka|HOST:PORT",
-        help="the broker that the foreign-client tests talk to",
-    )
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(os.path.dirname(__file__)):
@@ -64,7 +55,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def broker_address(request: pytest.FixtureRequest) -> Iterator[str]:
     """Where the broker under test listens."""
-    against: str = request.config.getoption("--against", default="stoker")
+    against: str = request.config.getoption("--against")
     if against == "stoker":
         from stoker import Broker  # not at the top: against Apache Kafka the tests need nothing of Stoker
 

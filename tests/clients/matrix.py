@@ -24,4 +24,5 @@ def parameters(drivers: Iterable[type[Client]]) -> list[ParameterSet]:
 CLIENTS = parameters(DRIVERS)
 READERS = parameters(driver for driver in DRIVERS if driver.abilities.reads)
 ADMINISTRATORS = parameters(driver for driver in DRIVERS if driver.abilities.administers)
+ASKERS = parameters(driver for driver in DRIVERS if driver.abilities.reads and driver.abilities.asks_without_creating)
 RECORD_DELETERS = parameters(driver for driver in DRIVERS if driver.abilities.deletes_records)

@@ -41,8 +41,6 @@ def samples_for(abilities: Abilities) -> list[Record]:
         headers = record.headers
         if not abilities.null_header_values:
             headers = tuple((name, value) for name, value in headers if value is not None)
-        if not abilities.repeated_header_names:
-            headers = tuple(dict(headers).items())
         if not abilities.null_key_with_null_value and record.key is None and record.value is None:
             continue
         timestamp = record.timestamp if abilities.sets_timestamps else None

@@ -6,7 +6,7 @@ import pytest
 
 from tests.clients.client import BrokerRefused, Client, Code, Record, eventually, fresh_topic
 from tests.clients.drivers.confluent import ConfluentKafka
-from tests.clients.matrix import ADMINISTRATORS, CLIENTS, READERS
+from tests.clients.matrix import ADMINISTRATORS, ASKERS, CLIENTS
 
 
 @pytest.mark.acceptance("B032")
@@ -150,7 +150,7 @@ def test_the_broker_refuses_by_name(
         assert words in refused.value.message
 
 
-@pytest.mark.parametrize("client", READERS, indirect=True)
+@pytest.mark.parametrize("client", ASKERS, indirect=True)
 def test_an_unknown_topic_is_unknown_and_stays_so(client: Client, confluent: ConfluentKafka) -> None:
     """Asking for a topic by name, without leave to create it, says UNKNOWN_TOPIC_OR_PARTITION and makes none."""
     topic = fresh_topic("unknown")

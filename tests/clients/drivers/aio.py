@@ -27,7 +27,7 @@ Answer = TypeVar("Answer")
 
 class AioKafka(Client):
     name: ClassVar[str] = "aiokafka"
-    abilities: ClassVar[Abilities] = Abilities(null_key_with_null_value=False)
+    abilities: ClassVar[Abilities] = Abilities(null_key_with_null_value=False, asks_without_creating=False)
 
     def __init__(self, bootstrap_servers: str) -> None:
         super().__init__(bootstrap_servers)
