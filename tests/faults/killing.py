@@ -52,6 +52,8 @@ class Load(threading.Thread):
                 "reconnect.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 100,
                 "socket.timeout.ms": 5_000,
+                # Starting anew from the bootstrap servers it asks for metadata once a second: between kills that is never.
+                "metadata.recovery.strategy": "none",
                 "log_level": 0,
                 "error_cb": self._on_error,
             }
