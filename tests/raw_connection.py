@@ -42,8 +42,7 @@ def framed(content: bytes) -> bytes:
 @cache
 def response_type(request: type[Request]) -> type[Response]:
     """The response that is declared beside a request."""
-    found = getattr(importlib.import_module(request.__module__), request.__name__.removesuffix("Request") + "Response")
-    assert issubclass(found, Response)
+    found: type[Response] = getattr(importlib.import_module(request.__module__), request.__name__.removesuffix("Request") + "Response")
     return found
 
 
@@ -130,17 +129,17 @@ class RawConnection:
 
     def produce(
         self, topic: str, records: bytes, *, partition: int = 0, acks: int = -1, version: int = 9
-    ) -> tuple[ErrorCode, int]:
+    ) -> tuple[int, int]:
         """The error code and the base offset of one appended batch."""
         response = self.call(produce_request(topic, records, partition=partition, acks=acks), version)
         answer = response.responses[0].partition_responses[0]
-        return ErrorCode(answer.error_code), answer.base_offset
+        return answer.error_code, answer.base_offset
 
-    def fetch(self, topic: str, offset: int, **options: Any) -> tuple[ErrorCode, bytes]:
+    def fetch(self, topic: str, offset: int, **options: Any) -> tuple[int, bytes]:
         """The error code and the records of one partition."""
         response: FetchResponse = self.call(fetch_request(topic, offset, **options), 12)
         answer = response.responses[0].partitions[0]
-        return ErrorCode(answer.error_code), bytes(answer.records or b"")
+        return answer.error_code, bytes(answer.records or b"")
 
 
 def _version(request: Request, version: int | None) -> int:
@@ -177,5 +176,3 @@ def fetch_request(
         session_epoch=-1,
         topics=[FetchTopic(topic=topic, partitions=[wanted])],
     )
-
-

@@ -78,9 +78,7 @@ def _produce(target: Target, version: int) -> Iterator[Request]:
     named = {"topic_id": target.topic_id} if version >= 13 else {"name": target.topic}
     for codec in range(5 if version >= 7 else 4):
         data = PartitionProduceData(index=0, records=batch_of(b"first", b"second" * 20, codec=codec))
-        yield ProduceRequest(
-            acks=-1, timeout_ms=1000, topic_data=[TopicProduceData(**named, partition_data=[data])]
-        )
+        yield ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[TopicProduceData(**named, partition_data=[data])])
 
 
 def _fetch(target: Target, version: int) -> Iterator[Request]:
@@ -165,9 +163,7 @@ def _describe_configs(target: Target, version: int) -> Iterator[Request]:
 
 def _alter_configs(target: Target, version: int) -> Iterator[Request]:
     config = alter_configs.AlterableConfig(name="segment.bytes", value="2000000")
-    resource = alter_configs.AlterConfigsResource(
-        resource_type=_TOPIC, resource_name=target.topic, configs=[config]
-    )
+    resource = alter_configs.AlterConfigsResource(resource_type=_TOPIC, resource_name=target.topic, configs=[config])
     yield AlterConfigsRequest(resources=[resource])
 
 

@@ -124,5 +124,3 @@ def allow_descriptors_here(wanted: int) -> None:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < wanted:
         _allow_descriptors(wanted)
-
-

@@ -130,7 +130,9 @@ _BYTE_MUTATIONS: tuple[Callable[[bytes, Frames, Random], bytes], ...] = (
 
 def _anywhere(frame: bytearray, random: Random) -> int:
     """A position, after the length more often than in it."""
-    return random.randrange(4, len(frame)) if len(frame) > 4 and random.random() < 0.95 else random.randrange(len(frame))
+    return (
+        random.randrange(4, len(frame)) if len(frame) > 4 and random.random() < 0.95 else random.randrange(len(frame))
+    )
 
 
 # -- fields -------------------------------------------------------------------------------------------------------------
@@ -143,7 +145,9 @@ def with_spoiled_field(request: Request, version: int, random: Random, keep: Seq
     """The frame of the request with one of its fields replaced; None if the version cannot carry that."""
     spoiled = deepcopy(request)
     places = [
-        (structure, field) for structure, field in _places(spoiled) if field.exists_in(version) and field.name not in keep
+        (structure, field)
+        for structure, field in _places(spoiled)
+        if field.exists_in(version) and field.name not in keep
     ]
     if not places:
         return None

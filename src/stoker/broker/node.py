@@ -1,11 +1,11 @@
 """What the handlers of one broker share, and what they do to it together: topics and configs, made and changed."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from logging import getLogger
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
 from stoker.broker.config.alter import configs_of_new_topic
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from stoker.broker.connection import Connection
 
 logger = getLogger("stoker.broker")
+
+T = TypeVar("T")
 
 _PARTITIONS_PER_TURN = 50
 """New logs that are made before other requests get their turn."""
@@ -70,6 +72,7 @@ class Node:
         self.producer_ids = ProducerIds(config.node_id, self.metadata.next_producer_id)
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, random)
         self._executor = executor
+        self._reading_records = asyncio.Lock()
         self._random = random
         self._growing: set[str] = set()
         self._advertised = {listener.name: listener for listener in config.advertised_listeners}
@@ -90,6 +93,14 @@ class Node:
             return host, port
         wildcard = advertised.host in ("", "0.0.0.0", "::")
         return host if wildcard else advertised.host, advertised.port or port
+
+    async def read_records(self, work: Callable[[], T]) -> T:
+        """Do on a worker thread what reads the records of a batch, of which there may be millions.
+
+        One such work at a time: more would only take the interpreter away from the event loop.
+        """
+        async with self._reading_records:
+            return await self.loop.run_in_executor(self._executor, work)
 
     # -- topics -----------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 StokerError
 └── LogError
     ├── AppendRefused           records that may not, or cannot now, be appended
+    ├── RecordsMustBeRead       a batch whose validation takes too long for the thread that asked
     ├── OffsetOutOfRange        an offset the log does not hold
     ├── LogDirectoryError       a log directory that may not be used
     │   └── LogDirectoryLocked  ... because another process uses it
@@ -26,6 +27,10 @@ class AppendRefused(LogError):
         self.message = shortened(message)
         super().__init__(self.message)
         self.record_errors = record_errors
+
+
+class RecordsMustBeRead(LogError):
+    """Validating the batch means reading its records, which is work for a worker thread: `PartitionLog.validate`."""
 
 
 class OffsetOutOfRange(LogError):

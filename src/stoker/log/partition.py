@@ -1,14 +1,14 @@
 """One partition's log: segments on disk, appended to at one end and read from anywhere.
 
-Threads: everything runs on the thread that owns the log (the event loop), except `flush` and `RemovedFiles.remove`,
-which may run on any other thread meanwhile.
+Threads: everything runs on the thread that owns the log (the event loop), except `flush`, `RemovedFiles.remove`
+and `validate`, which may run on any other thread meanwhile.
 """
 
 import logging
 import os
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
@@ -29,10 +29,15 @@ from stoker.log.segment import (
     new_active_segment,
 )
 from stoker.log.snapshots import set_aside_snapshots, snapshot_path, write_snapshot
-from stoker.log.timestamps import TimestampedOffset, find_by_timestamp, find_max_timestamp
+from stoker.log.timestamps import (
+    BatchToSearch,
+    TimestampedOffset,
+    batches_by_max_timestamp,
+    batches_by_timestamp,
+)
 from stoker.log.validation import prepare_coordinator_batches, put_base_offset, put_leader_epoch, validate_client_batch
 from stoker.wire.error_codes import ErrorCode
-from stoker.wire.record_batch import LEADER_EPOCH_OFFSET, TRANSACTIONAL_FLAG
+from stoker.wire.record_batch import LEADER_EPOCH_OFFSET, TRANSACTIONAL_FLAG, BatchHeader
 
 logger = logging.getLogger("stoker.log")
 
@@ -174,10 +179,23 @@ class PartitionLog:
 
     # Appending.
 
+    def validate(self, records: memoryview) -> tuple[memoryview, BatchHeader]:
+        """The first half of `append`, for any thread: what it returns is to be appended next. Raises AppendRefused."""
+        return validate_client_batch(records, self.config, self._clock())
+
     def append(
-        self, records: memoryview, *, leader_epoch: int, origin: AppendOrigin = AppendOrigin.CLIENT
+        self,
+        records: memoryview,
+        *,
+        leader_epoch: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        valid_header: BatchHeader | None = None,
+        at_once: bool = False,
     ) -> AppendResult:
         """Validate and append; raises AppendRefused, and then the log is as it was.
+
+        With the `valid_header` that `validate` returned, the batch is not validated again. With `at_once`, a batch
+        that takes more than milliseconds to validate raises RecordsMustBeRead instead.
 
         Base offset and leader epoch, and with LogAppendTime the timestamp, are written into `records` in place; a
         read-only view is copied first. The bytes go to the file from there, with one write.
@@ -188,7 +206,10 @@ class PartitionLog:
         if origin is not _CLIENT:
             return self._append_as_coordinator(records, leader_epoch, now_ms)
         config = self.config
-        records, header = validate_client_batch(records, config, now_ms)
+        if valid_header is None:
+            records, header = validate_client_batch(records, config, now_ms, at_once=at_once)
+        else:
+            header = valid_header
         _, _, _, _, _, attributes, last_offset_delta, _, max_timestamp, producer_id, epoch, base_sequence, _ = header
         active = self._active or self._activate()
         base_offset = self.log_end_offset
@@ -405,15 +426,24 @@ class PartitionLog:
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampedOffset | None:
         """The first record with this timestamp or a later one."""
-        if self._active is None:
-            self._activate()
-        return find_by_timestamp(self._segments, timestamp, self.log_start_offset, self.config.index_interval_bytes)
+        return next(filter(None, map(BatchToSearch.search, self.batches_by_timestamp(timestamp))), None)
 
     def max_timestamp_offset(self) -> TimestampedOffset | None:
         """The first record with the largest timestamp of all."""
+        return next(filter(None, map(BatchToSearch.search, self.batches_by_max_timestamp())), None)
+
+    def batches_by_timestamp(self, timestamp: int) -> Iterator[BatchToSearch]:
+        """What `offset_for_timestamp` searches, one after the other; a search may run on another thread."""
         if self._active is None:
             self._activate()
-        return find_max_timestamp(self._segments, self.config.index_interval_bytes)
+        segments = tuple(self._segments)
+        return batches_by_timestamp(segments, timestamp, self.log_start_offset, self.config.index_interval_bytes)
+
+    def batches_by_max_timestamp(self) -> Iterator[BatchToSearch]:
+        """What `max_timestamp_offset` searches; a search may run on another thread."""
+        if self._active is None:
+            self._activate()
+        return batches_by_max_timestamp(tuple(self._segments), self.config.index_interval_bytes)
 
     # Leader epochs.
 

@@ -1,12 +1,14 @@
 """Finding records by their timestamp."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from stoker.errors import CorruptRecords
 from stoker.log.index import NO_TIMESTAMP, CorruptIndex, TimeIndex, read_last_time_entry
 from stoker.log.segment import TIME_INDEX_SUFFIX, ActiveSegment, Segment
-from stoker.log.validation import MAX_DECOMPRESSED_BYTES
+from stoker.log.validation import MAX_DECOMPRESSED_BYTES, MAX_RECORDS_READ, QUICKLY_READ_BYTES
+from stoker.wire.compression import Codec
 from stoker.wire.record_batch import BatchHeader, iterate_records
 
 
@@ -18,35 +20,60 @@ class TimestampedOffset(NamedTuple):
     leader_epoch: int
 
 
-def find_by_timestamp(
+class BatchToSearch(NamedTuple):
+    """A batch that should hold the record that is looked for."""
+
+    batch: bytes
+    header: BatchHeader
+    timestamp: int
+    start_offset: int
+
+    @property
+    def is_quick(self) -> bool:
+        """Searching it takes a few milliseconds at most. Records that are compressed may be any number."""
+        return len(self.batch) <= QUICKLY_READ_BYTES and self.header.codec == Codec.NONE
+
+    def search(self) -> TimestampedOffset | None:
+        """For any thread. Raises CorruptRecords."""
+        if self.header.record_count > MAX_RECORDS_READ:
+            raise CorruptRecords(
+                f"the batch at offset {self.header.base_offset} has more than {MAX_RECORDS_READ} records"
+            )
+        for record in iterate_records(self.batch, MAX_DECOMPRESSED_BYTES):
+            if record.timestamp >= self.timestamp and record.offset >= self.start_offset:
+                return TimestampedOffset(record.offset, record.timestamp, self.header.partition_leader_epoch)
+        return None
+
+
+def batches_by_timestamp(
     segments: Sequence[Segment], timestamp: int, start_offset: int, index_interval_bytes: int
-) -> TimestampedOffset | None:
-    """The first record at or after `start_offset` whose timestamp is at least `timestamp`."""
+) -> Iterator[BatchToSearch]:
+    """Where to look for the first record at or after `start_offset` whose timestamp is at least `timestamp`.
+
+    It is in the first of them, unless that batch was made with a wrong header.
+    """
     for segment in segments:
         if not segment.size or segment.largest_timestamp(index_interval_bytes) < timestamp:
             continue
         position = _position_before(segment, timestamp, start_offset, index_interval_bytes)
         for batch_position, header in segment.batches(position):
             if header.max_timestamp >= timestamp and header.last_offset >= start_offset:
-                found = _find_in_batch(segment, batch_position, header, timestamp, start_offset)
-                if found is not None:
-                    return found
-    return None
+                yield _batch_to_search(segment, batch_position, header, timestamp, start_offset)
 
 
-def find_max_timestamp(segments: Sequence[Segment], index_interval_bytes: int) -> TimestampedOffset | None:
-    """The first record with the largest timestamp of all; None if no record has one."""
+def batches_by_max_timestamp(segments: Sequence[Segment], index_interval_bytes: int) -> Iterator[BatchToSearch]:
+    """Where to look for the first record with the largest timestamp of all; none if no record has one."""
     segment = max(
         segments, key=lambda each: each.largest_timestamp(index_interval_bytes) if each.size else NO_TIMESTAMP
     )
     timestamp = segment.largest_timestamp(index_interval_bytes) if segment.size else NO_TIMESTAMP
     if timestamp == NO_TIMESTAMP:
-        return None
+        return
     location = segment.locate(_offset_of_max_timestamp(segment), index_interval_bytes)
     for position, header in segment.batches(location.position if location else 0):
         if header.max_timestamp == timestamp:
-            return _find_in_batch(segment, position, header, timestamp, header.base_offset)
-    return None
+            yield _batch_to_search(segment, position, header, timestamp, header.base_offset)
+            return
 
 
 def _offset_of_max_timestamp(segment: Segment) -> int:
@@ -86,11 +113,8 @@ def _checked_position(segment: Segment, time_index: TimeIndex, timestamp: int, i
     raise CorruptIndex(f"{segment.path(TIME_INDEX_SUFFIX)} points at the wrong batch")
 
 
-def _find_in_batch(
+def _batch_to_search(
     segment: Segment, position: int, header: BatchHeader, timestamp: int, start_offset: int
-) -> TimestampedOffset | None:
+) -> BatchToSearch:
     batch = os.pread(segment.opened().descriptor, header.size, position)
-    for record in iterate_records(batch, MAX_DECOMPRESSED_BYTES):
-        if record.timestamp >= timestamp and record.offset >= start_offset:
-            return TimestampedOffset(record.offset, record.timestamp, header.partition_leader_epoch)
-    return None
+    return BatchToSearch(batch, header, timestamp, start_offset)

@@ -10,7 +10,7 @@ import crc32c
 
 from stoker.errors import CorruptRecords
 from stoker.log.config import NEVER, LogConfig
-from stoker.log.errors import AppendRefused
+from stoker.log.errors import AppendRefused, RecordsMustBeRead
 from stoker.wire.compression import Codec, compress, decompress
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.record_batch import (
@@ -40,6 +40,12 @@ _CODECS = {
 }
 _HIGHEST_CODEC = max(Codec)
 
+MAX_RECORDS_READ = 1_000_000
+"""... nor a batch of more records. No client makes such batches, and each record takes a microsecond or two."""
+QUICKLY_READ_BYTES = 16 * 1024
+"""Records without compression that take a few milliseconds at most to read. Compressed ones may be any number."""
+_MOST_RECORD_ERRORS = 100
+
 _MINIMUM_BATCH_LENGTH = 14
 """Of the oldest message format; a length below it is no length."""
 _BYTES_UP_TO_MAGIC = 17
@@ -54,10 +60,13 @@ _length_and_magic = struct.Struct(">ixxxxb").unpack_from
 _checksum = crc32c.crc32c
 
 
-def validate_client_batch(records: memoryview, config: LogConfig, now_ms: int) -> tuple[memoryview, BatchHeader]:
+def validate_client_batch(
+    records: memoryview, config: LogConfig, now_ms: int, *, at_once: bool = False
+) -> tuple[memoryview, BatchHeader]:
     """The batch as it is to be written, and its header; raises AppendRefused.
 
-    `records` must be writable: a timestamp may be stamped into it.
+    `records` must be writable: a timestamp may be stamped into it. With `at_once` it takes milliseconds, or raises
+    RecordsMustBeRead.
     """
     length = len(records)
     if length < HEADER_SIZE:
@@ -98,9 +107,9 @@ def validate_client_batch(records: memoryview, config: LogConfig, now_ms: int) -
             config.message_timestamp_before_max_ms != NEVER
             and min(base_timestamp, max_timestamp) < now_ms - config.message_timestamp_before_max_ms
         ):
-            _check_records(records, config, now_ms)
+            _check_records(records, header, config, now_ms, at_once)
         return records, header
-    return _rewritten(records, header, config, now_ms)
+    return _rewritten(records, header, config, now_ms, at_once)
 
 
 def prepare_coordinator_batches(
@@ -187,8 +196,12 @@ def _with_attributes(records: memoryview, header: BatchHeader, attributes: int) 
     return header._replace(crc=crc, attributes=attributes)
 
 
-def _check_records(records: memoryview, config: LogConfig, now_ms: int) -> None:
-    """Look at each record: its timestamp, and on a compacted topic its key."""
+def _check_records(records: memoryview, header: BatchHeader, config: LogConfig, now_ms: int, at_once: bool) -> None:
+    """Look at each record: its timestamp, and on a compacted topic its key. Up to a hundred that are wrong are told."""
+    if at_once and (header.attributes & CODEC_MASK or len(records) > QUICKLY_READ_BYTES):
+        raise RecordsMustBeRead
+    if header.record_count > MAX_RECORDS_READ:
+        raise _invalid(f"{header.record_count} records are more than the {MAX_RECORDS_READ} that a batch may have here")
     oldest = now_ms - config.message_timestamp_before_max_ms
     newest = now_ms + config.message_timestamp_after_max_ms
     checks_timestamps = config.message_timestamp_type == "CreateTime"
@@ -200,6 +213,8 @@ def _check_records(records: memoryview, config: LogConfig, now_ms: int) -> None:
             elif checks_timestamps and record.timestamp != -1 and not oldest <= record.timestamp <= newest:
                 wrong_timestamps = True
                 errors.append((batch_index, f"timestamp {record.timestamp} is outside of [{oldest}, {newest}]"))
+            if len(errors) == _MOST_RECORD_ERRORS:
+                break
     except CorruptRecords as problem:
         raise _invalid(str(problem)) from problem
     if wrong_timestamps:
@@ -211,7 +226,7 @@ def _check_records(records: memoryview, config: LogConfig, now_ms: int) -> None:
 
 
 def _rewritten(
-    records: memoryview, header: BatchHeader, config: LogConfig, now_ms: int
+    records: memoryview, header: BatchHeader, config: LogConfig, now_ms: int, at_once: bool
 ) -> tuple[memoryview, BatchHeader]:
     """For topics that are compacted, stamp their own time or have their own codec."""
     creates_time = config.message_timestamp_type == "CreateTime"
@@ -222,10 +237,12 @@ def _rewritten(
             or min(header.base_timestamp, header.max_timestamp) < now_ms - config.message_timestamp_before_max_ms
         )
     ):
-        _check_records(records, config, now_ms)
+        _check_records(records, header, config, now_ms, at_once)
     attributes = header.attributes
     codec = _CODECS.get(config.compression_type, attributes & CODEC_MASK)
     if codec != attributes & CODEC_MASK:
+        if at_once:
+            raise RecordsMustBeRead
         records = _recompressed(records, attributes & CODEC_MASK, codec)
         attributes = attributes & ~CODEC_MASK | codec
         if len(records) > config.max_message_bytes:

@@ -49,7 +49,9 @@ _NOTES = """
 def compatibility_page() -> str:
     lines = [_HEAD]
     for api in APIS.values():
-        versions = f"{api.min_version} to {api.max_version}" if api.min_version < api.max_version else f"{api.min_version}"
+        versions = (
+            f"{api.min_version} to {api.max_version}" if api.min_version < api.max_version else f"{api.min_version}"
+        )
         lines.append(f"| {api.key} | {api.name} | {versions} | {_summary(api.module)} |\n")
     lines.append(_NOT_SERVED)
     lines += [f"| {int(key)} | {_title(key.name)} |\n" for key in ApiKey if key not in APIS]

@@ -8,6 +8,7 @@ Left out: transactional producers (refused with INVALID_TXN_STATE), tiered stora
 
 import asyncio
 from collections.abc import Coroutine
+from functools import partial
 from logging import getLogger
 from typing import Any
 from uuid import UUID
@@ -18,7 +19,7 @@ from stoker.broker.partitions import Partition
 from stoker.broker.reply import EncodedBody, NoReply, Reply
 from stoker.broker.request import RequestContext
 from stoker.errors import CorruptRecords
-from stoker.log.errors import AppendRefused, LogError
+from stoker.log.errors import AppendRefused, LogError, RecordsMustBeRead
 from stoker.log.partition import PartitionLog
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.produce import (
@@ -39,6 +40,7 @@ Outcome = AppendedPartition | PartitionProduceResponse
 def handle(node: Node, context: RequestContext, call: ProduceCall) -> Reply | Coroutine[Any, Any, Reply]:
     outcomes: list[tuple[str | UUID, list[Outcome]]] = []
     to_flush: list[tuple[PartitionLog, list[Outcome], int]] = []
+    to_read: list[tuple[Partition, memoryview, list[Outcome], int]] = []
     failed = False
     for topic, produced in call.topics:
         partitions = node.partitions.of_topic(topic)
@@ -51,7 +53,12 @@ def handle(node: Node, context: RequestContext, call: ProduceCall) -> Reply | Co
                 log = partition.log
                 if log is None:
                     raise AppendRefused(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {partition} is offline")
-                appended = log.append(records, leader_epoch=partition.leader_epoch)
+                appended = log.append(records, leader_epoch=partition.leader_epoch, at_once=True)
+            except RecordsMustBeRead:
+                # The frame's memory is reused after this function, so the batch is copied.
+                to_read.append((partition, memoryview(bytearray(records or b"")), topic_outcomes, len(topic_outcomes)))
+                topic_outcomes.append(AppendedPartition(index, -1, -1, -1))
+                continue
             except AppendRefused as refusal:
                 failed = True
                 topic_outcomes.append(_refusal(index, refusal))
@@ -68,6 +75,8 @@ def handle(node: Node, context: RequestContext, call: ProduceCall) -> Reply | Co
             if log.unflushed_messages >= log.config.flush_messages:
                 to_flush.append((log, topic_outcomes, len(topic_outcomes) - 1))
         outcomes.append((topic, topic_outcomes))
+    if to_read:
+        return _read_then_append(node, to_read, to_flush, context.api_version, call.acks, outcomes, failed)
     if to_flush:
         return _flush_then_reply(node, to_flush, context.api_version, call.acks, outcomes, failed)
     return _reply(context.api_version, call.acks, outcomes, failed)
@@ -108,6 +117,41 @@ def _refusal(index: int, refusal: AppendRefused) -> PartitionProduceResponse:
 def _storage_error(index: int, partition: str, error: Exception) -> PartitionProduceResponse:
     logger.error("could not append to %s: %s", partition, error)
     return _refusal(index, AppendRefused(ErrorCode.KAFKA_STORAGE_ERROR, f"could not append to {partition}: {error}"))
+
+
+async def _read_then_append(
+    node: Node,
+    to_read: list[tuple[Partition, memoryview, list[Outcome], int]],
+    to_flush: list[tuple[PartitionLog, list[Outcome], int]],
+    version: int,
+    acks: int,
+    outcomes: list[tuple[str | UUID, list[Outcome]]],
+    failed: bool,
+) -> Reply:
+    """For batches whose every record has to be looked at, while the event loop serves others."""
+    for partition, records, topic_outcomes, position in to_read:
+        log = partition.log
+        try:
+            if log is None:
+                raise AppendRefused(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {partition} is offline")
+            valid, header = await node.read_records(partial(log.validate, records))
+            appended = log.append(valid, leader_epoch=partition.leader_epoch, valid_header=header)
+        except AppendRefused as refusal:
+            failed = True
+            topic_outcomes[position] = _refusal(partition.index, refusal)
+            continue
+        except (OSError, LogError, CorruptRecords) as error:
+            failed = True
+            topic_outcomes[position] = _storage_error(partition.index, str(partition), error)
+            continue
+        topic_outcomes[position] = AppendedPartition(
+            partition.index, appended.base_offset, appended.log_append_time_ms, appended.log_start_offset
+        )
+        if not appended.duplicate:
+            partition.grew(len(valid))
+        if log.unflushed_messages >= log.config.flush_messages:
+            to_flush.append((log, topic_outcomes, position))
+    return await _flush_then_reply(node, to_flush, version, acks, outcomes, failed)
 
 
 async def _flush_then_reply(
