@@ -61,7 +61,7 @@ class Bench:
                 try:
                     measured = load(peer)
                 except LoadFailed as failure:
-                    self.fail(f"{what}, {which}: {failure}")
+                    self.fail(f"{what}, {which}, {peer.name}: {failure}")
                     continue
                 shown = ", ".join(f"{name} {value:,.4g}" for name, value in measured.items())
                 self.say(f"{what}, {which}, {peer.name}: {shown}")

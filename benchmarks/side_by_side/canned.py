@@ -1,6 +1,7 @@
 """A few Kafka requests as bytes, encoded here so that the measuring does not lean on the code it measures."""
 
 import struct
+import time
 from dataclasses import dataclass
 
 import crc32c
@@ -25,8 +26,12 @@ class Batch:
     value_bytes: int
 
 
-def record_batch(*, value_size: int, about_bytes: int, timestamp: int = 1_700_000_000_000) -> Batch:
-    """A record batch v2 of equal values, as near to `about_bytes` as whole records allow."""
+def record_batch(*, value_size: int, about_bytes: int) -> Batch:
+    """A record batch v2 of equal values, as near to `about_bytes` as whole records allow.
+
+    Its records are of now: older than `retention.ms`, they would be removed while they are being measured.
+    """
+    timestamp = time.time_ns() // 1_000_000
     value = (b"stoker beside kafka " * (value_size // 20 + 1))[:value_size]
     body = bytearray()
     count = 0
