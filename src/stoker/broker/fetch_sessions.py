@@ -5,7 +5,7 @@ an existing one. A session is the reader's list of partitions with what was last
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final
@@ -17,6 +17,7 @@ FINAL_EPOCH: Final = -1
 INITIAL_EPOCH: Final = 0
 _MAX_EPOCH: Final = 2**31 - 1
 _EVICTABLE_AFTER_MS: Final = 120_000
+MAX_PARTITIONS: Final = 1_000_000
 
 TopicKey = str | UUID
 PartitionKey = tuple[TopicKey, int]
@@ -47,7 +48,7 @@ class FetchSession:
         """Epochs run 1, 2, ... and start over at 1."""
         self.epoch = 1 if self.epoch == _MAX_EPOCH else self.epoch + 1
 
-    def update(self, wanted: list[SessionPartition], forgotten: Iterator[PartitionKey]) -> None:
+    def update(self, wanted: list[SessionPartition], forgotten: Iterable[PartitionKey]) -> None:
         """Apply a request's changes: partitions to add or move, and those to forget."""
         for partition in wanted:
             key = (partition.topic, partition.index)
@@ -62,14 +63,23 @@ class FetchSession:
         for key in forgotten:
             self.partitions.pop(key, None)
 
+    def served(self, key: PartitionKey) -> None:
+        """Those that were served go to the back, so that a busy partition cannot starve the others."""
+        if key in self.partitions:  # another request of the session may have forgotten it meanwhile
+            self.partitions.move_to_end(key)
+
 
 class FetchSessions:
-    """At most `slots` sessions. A full house refuses new ones unless one has been idle for two minutes."""
+    """At most `slots` sessions. A full house refuses new ones unless one has been idle for two minutes.
+
+    All together remember at most `MAX_PARTITIONS` partitions, which exist or not: the client says which it wants.
+    """
 
     def __init__(self, slots: int, random: Random) -> None:
         self._slots = slots
         self._random = random
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()  # the one idle longest first
+        self._partitions = 0
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -80,17 +90,27 @@ class FetchSessions:
             oldest = next(iter(self._sessions.values()), None)
             if oldest is None or now_ms - oldest.last_used_ms < _EVICTABLE_AFTER_MS:
                 return None
-            del self._sessions[oldest.id]
+            self.close(oldest.id)
         identifier = self._random.randint(1, _MAX_EPOCH)
         while identifier in self._sessions:
             identifier = self._random.randint(1, _MAX_EPOCH)
         session = FetchSession(identifier, 1, now_ms)
-        session.update(partitions, iter(()))
         self._sessions[identifier] = session
-        return session
+        return session if self._update(session, partitions, ()) else None
 
-    def resume(self, session_id: int, epoch: int, now_ms: int) -> FetchSession | ErrorCode:
-        """The session for its next request, its epoch advanced; or the error that makes the reader start a new one."""
+    def resume(
+        self,
+        session_id: int,
+        epoch: int,
+        now_ms: int,
+        *,
+        wanted: list[SessionPartition],
+        forgotten: Iterable[PartitionKey] = (),
+    ) -> FetchSession | ErrorCode:
+        """The session for its next request, with that one's changes and the next epoch.
+
+        Or the error that makes the reader start a new one.
+        """
         session = self._sessions.get(session_id)
         if session is None:
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
@@ -99,7 +119,19 @@ class FetchSessions:
         session.next_epoch()
         session.last_used_ms = now_ms
         self._sessions.move_to_end(session_id)
-        return session
+        return session if self._update(session, wanted, forgotten) else ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
     def close(self, session_id: int) -> None:
-        self._sessions.pop(session_id, None)
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self._partitions -= len(session.partitions)
+
+    def _update(self, session: FetchSession, wanted: list[SessionPartition], forgotten: Iterable[PartitionKey]) -> bool:
+        """False, and the session is gone, when there are too many partitions now."""
+        self._partitions -= len(session.partitions)
+        session.update(wanted, forgotten)
+        self._partitions += len(session.partitions)
+        if self._partitions > MAX_PARTITIONS:
+            self.close(session.id)
+            return False
+        return True

@@ -227,8 +227,7 @@ class PendingFetch:
                 wanted.told_high_watermark = fetched.high_watermark
                 wanted.told_log_start_offset = fetched.log_start_offset
             if self._incremental and fetched.records and self._session is not None:
-                # Served ones go to the back, so that a busy partition cannot starve the others.
-                self._session.partitions.move_to_end((wanted.topic, wanted.index))
+                self._session.served((wanted.topic, wanted.index))
         session_id = self._session.id if self._session is not None else 0
         parts, size = encode_fetched(self._version, session_id=session_id, topics=topics)
         return EncodedBody(parts, size)

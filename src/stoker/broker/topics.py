@@ -82,6 +82,15 @@ def check_name(name: str) -> None:
     raise TopicRefused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
 
 
+def check_total(partitions: int) -> None:
+    """Raise if one request is to create so many partitions, in however many topics."""
+    if partitions > MAX_PARTITIONS_PER_REQUEST:
+        raise TopicRefused(
+            ErrorCode.POLICY_VIOLATION,
+            f"{partitions} partitions are more than the {MAX_PARTITIONS_PER_REQUEST} that one request may create.",
+        )
+
+
 def plan_topic(wanted: NewTopic, metadata: ClusterMetadata, rules: TopicRules) -> TopicPlan:
     """The records that make `wanted`, but for its configs: the caller checks those and adds theirs."""
     check_name(wanted.name)
@@ -99,11 +108,7 @@ def plan_topic(wanted: NewTopic, metadata: ClusterMetadata, rules: TopicRules) -
                 f"Number of partitions was set to an invalid non-positive value: {num_partitions}.",
             )
         note = _check_replication_factor(wanted, rules)
-    if num_partitions > MAX_PARTITIONS_PER_REQUEST:
-        raise TopicRefused(
-            ErrorCode.POLICY_VIOLATION,
-            f"{num_partitions} partitions are more than the {MAX_PARTITIONS_PER_REQUEST} that one request may create.",
-        )
+    check_total(num_partitions)
     topic_id = rules.new_topic_id()
     records: list[MetadataRecord] = [TopicRecord(name=wanted.name, topic_id=topic_id)]
     records += _partition_records(topic_id, range(num_partitions), rules)
@@ -122,11 +127,7 @@ def plan_growth(
         )
     if count == present:
         raise TopicRefused(ErrorCode.INVALID_PARTITIONS, f"Topic already has {present} partition(s).")
-    if count - present > MAX_PARTITIONS_PER_REQUEST:
-        raise TopicRefused(
-            ErrorCode.INVALID_PARTITIONS,
-            f"{count - present} new partitions are more than the {MAX_PARTITIONS_PER_REQUEST} that one request may create.",
-        )
+    check_total(count - present)
     if assignments is not None:
         if len(assignments) != count - present:
             raise TopicRefused(

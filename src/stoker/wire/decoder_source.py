@@ -11,7 +11,7 @@ from stoker.wire.primitives import (
     skip_tagged_fields,
     uuid_from_bytes,
 )
-from stoker.wire.schema import Field, Message, Struct
+from stoker.wire.schema import Field, Message, Request, Struct
 from stoker.wire.source import (
     FORMATS,
     MAX_STRING_BYTES,
@@ -22,8 +22,11 @@ from stoker.wire.source import (
     minimum_field_size,
 )
 
-MAX_ELEMENTS = 1_000_000
-"""Array elements in one message. A hostile frame could else make a hundred bytes of objects out of each of its bytes."""
+MAX_ELEMENTS = 100_000
+"""Array elements in one request. A hostile frame could else make a hundred bytes of objects out of each of its bytes, and
+have each of them answered before others have their turn."""
+MAX_RESPONSE_ELEMENTS = 10_000_000
+"""... and in one response, or one record of the metadata log. The settings of ten thousand topics are half a million."""
 
 
 class DecoderSource(Source):
@@ -31,6 +34,7 @@ class DecoderSource(Source):
 
     def __init__(self, message: type[Message], version: int) -> None:
         super().__init__(message, version)
+        self.max_elements = MAX_ELEMENTS if issubclass(message, Request) else MAX_RESPONSE_ELEMENTS
         self.after_run: list[str] = []
         self.names.update(
             Refused=Refused,
@@ -45,7 +49,7 @@ class DecoderSource(Source):
 
     def function(self, name: str) -> Any:
         self.emit("end = len(b)")
-        self.emit(f"left = {MAX_ELEMENTS}")
+        self.emit(f"left = {self.max_elements}")
         self.structure(self.message, "o")
         self.emit("return o")
         caught = "Refused, struct_error, IndexError, UnicodeDecodeError"
@@ -213,7 +217,7 @@ class DecoderSource(Source):
         weight = count if least == 1 else f"{count} * {least}"
         self.emit(f"if {weight} > end - p: raise Refused(f'has {{{count}}} elements, {{end - p}} bytes are left')")
         self.emit(f"left -= {count}")
-        self.emit(f"if left < 0: raise Refused('makes the message exceed {MAX_ELEMENTS} array elements')")
+        self.emit(f"if left < 0: raise Refused('makes the message exceed {self.max_elements} array elements')")
         format_ = FORMATS.get(field.element)
         if format_ is not None and field.element != "uuid":
             self.emit(f"{target} = list(array_layout({format_!r}, {count}).unpack_from(b, p)) if {count} else []")

@@ -18,6 +18,9 @@ _INT32 = Struct(">i")
 _ACKS_AND_TIMEOUT = Struct(">hi")
 _INDEX_AND_LENGTH = Struct(">ii")
 
+_MAX_PARTITIONS = 20_000
+"""Topics and partitions in one request. Clients send a megabyte, which could hold fifteen thousand batches of one record."""
+
 _FIRST_FLEXIBLE = 9
 _FIRST_WITH_TOPIC_IDS = 13
 
@@ -72,6 +75,7 @@ def _decode_plain(view: memoryview, position: int) -> ProduceCall:
     (topic_count,) = _INT32.unpack_from(view, position + 6)
     position += 10
     _check_count(topic_count, view, position)
+    total = _checked_total(topic_count)
     topics = []
     for _ in range(topic_count):
         (length,) = _INT16.unpack_from(view, position)
@@ -81,6 +85,7 @@ def _decode_plain(view: memoryview, position: int) -> ProduceCall:
         (partition_count,) = _INT32.unpack_from(view, position)
         position += 4
         _check_count(partition_count, view, position)
+        total = _checked_total(total + partition_count)
         partitions = []
         for _ in range(partition_count):
             index, length = _INDEX_AND_LENGTH.unpack_from(view, position)
@@ -103,6 +108,7 @@ def _decode_flexible(view: memoryview, position: int, version: int) -> ProduceCa
     acks, timeout_ms = _ACKS_AND_TIMEOUT.unpack_from(view, position)
     topic_count, position = decode_uvarint(view, position + 6)
     _check_count(topic_count - 1, view, position)
+    total = _checked_total(topic_count - 1)
     topics = []
     topic: str | UUID
     for _ in range(topic_count - 1):
@@ -115,6 +121,7 @@ def _decode_flexible(view: memoryview, position: int, version: int) -> ProduceCa
             position += length - 1
         partition_count, position = decode_uvarint(view, position)
         _check_count(partition_count - 1, view, position)
+        total = _checked_total(total + partition_count - 1)
         partitions = []
         for _ in range(partition_count - 1):
             (index,) = _INT32.unpack_from(view, position)
@@ -140,6 +147,12 @@ def _exactly(view: memoryview, position: int, length: int) -> memoryview:
 def _check_count(count: int, view: memoryview, position: int) -> None:
     if not 0 <= count <= len(view) - position:
         raise ValueError(f"{count} elements at {position} do not fit the {len(view)} bytes of the request")
+
+
+def _checked_total(partitions: int) -> int:
+    if partitions > _MAX_PARTITIONS:
+        raise ValueError(f"{partitions} topics and partitions are more than the {_MAX_PARTITIONS} of one request")
+    return partitions
 
 
 def encode_produced(version: int, topics: list[tuple[str | UUID, list[AppendedPartition]]]) -> bytes:

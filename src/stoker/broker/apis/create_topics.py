@@ -12,7 +12,7 @@ from stoker.broker.config.describe import describe_new_topic
 from stoker.broker.config.errors import ConfigRefused
 from stoker.broker.node import Node
 from stoker.broker.request import RequestContext
-from stoker.broker.topics import NewTopic, TopicPlan, TopicRefused
+from stoker.broker.topics import NewTopic, TopicPlan, TopicRefused, check_total
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.create_topics import (
     CreatableTopic,
@@ -33,9 +33,11 @@ def handle(
 
 async def _create(node: Node, request: CreateTopicsRequest) -> CreateTopicsResponse:
     times_named = Counter(topic.name for topic in request.topics)
+    total = sum(_count(node, topic) for topic in request.topics)
     results = []
     for topic in request.topics:
         try:
+            check_total(total)
             if times_named[topic.name] > 1:
                 raise TopicRefused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             wanted = _wanted(topic)
@@ -50,6 +52,13 @@ async def _create(node: Node, request: CreateTopicsRequest) -> CreateTopicsRespo
         else:
             results.append(_created(node, wanted, plan))
     return CreateTopicsResponse(topics=_once_each(results))
+
+
+def _count(node: Node, topic: CreatableTopic) -> int:
+    """How many partitions a topic would have; a number that is refused later counts as none."""
+    if topic.assignments:
+        return len(topic.assignments)
+    return node.config.num_partitions if topic.num_partitions == -1 else max(topic.num_partitions, 0)
 
 
 def _wanted(topic: CreatableTopic) -> NewTopic:

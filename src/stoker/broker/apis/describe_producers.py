@@ -19,7 +19,7 @@ def handle(node: Node, context: RequestContext, request: DescribeProducersReques
         topics=[
             TopicResponse(
                 name=topic.name,
-                partitions=[_describe(node, topic.name, index) for index in topic.partition_indexes],
+                partitions=[_describe(node, topic.name, index) for index in dict.fromkeys(topic.partition_indexes)],
             )
             for topic in request.topics
         ]

@@ -6,8 +6,6 @@ topics by name up to version 12, by id from 13. Larger stretches go from file to
 Left out: followers (no replication here), rack-aware preferred replicas, tiered storage.
 """
 
-from itertools import chain
-
 from stoker.broker.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, FetchSession, SessionPartition
 from stoker.broker.node import Node
 from stoker.broker.pending_fetch import PendingFetch
@@ -45,15 +43,17 @@ def handle(node: Node, context: RequestContext, request: FetchRequest) -> Reply 
             node.fetch_sessions.close(request.session_id)
         session = node.fetch_sessions.open(wanted, node.clock())
     else:
-        resumed = node.fetch_sessions.resume(request.session_id, request.session_epoch, node.clock())
+        forgotten = (
+            (topic.topic_id if by_id else topic.topic, index)
+            for topic in request.forgotten_topics_data
+            for index in topic.partitions
+        )
+        resumed = node.fetch_sessions.resume(
+            request.session_id, request.session_epoch, node.clock(), wanted=wanted, forgotten=forgotten
+        )
         if isinstance(resumed, ErrorCode):
             return FetchResponse(error_code=resumed)
         session, incremental = resumed, True
-        forgotten = (
-            ((topic.topic_id if by_id else topic.topic, index) for index in topic.partitions)
-            for topic in request.forgotten_topics_data
-        )
-        session.update(wanted, chain.from_iterable(forgotten))
         wanted = list(session.partitions.values())
     fetch = PendingFetch(
         version=context.api_version,
