@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from stoker.log.config import LogConfig
 from stoker.log.files import FileCache
 from stoker.log.opening import open_partition_log
-from stoker.wire.record_batch import HEADER_SIZE, Record
+from stoker.wire.record_batch import HEADER_SIZE, Record, crc_is_valid
 from tests.log.batches import NOW_MS, FakeClock, batch, headers_in, last_log_file, new_log, read_records
 
 PRODUCER_IDS = (1, 2, 3)
@@ -118,7 +118,9 @@ class LogBesideList(RuleBasedStateMachine):
 
     @rule(retention_bytes=st.integers(0, 4000))
     def retain_by_size(self, retention_bytes: int) -> None:
-        before = self.log.size_bytes
+        segments = self.log.segments
+        following = [*(segment.base_offset for segment in segments[1:]), self.end + 1]
+        before = sum(segment.size for segment, end in zip(segments, following, strict=True) if end > self.start)
         self.log.reconfigure(
             LogConfig(
                 segment_bytes=self.config.segment_bytes,
@@ -177,10 +179,14 @@ class LogBesideList(RuleBasedStateMachine):
         path = last_log_file(self.log)
         content = path.read_bytes()
         content = content[: max(0, len(content) - lost_bytes)]
+        content += {"": b"", "zeros": bytes(100), "garbage": b"\x5a" * 100}[tail]
+        path.write_bytes(content)
         whole = int(path.stem)
-        for _, header in headers_in(content):
+        for position, header in headers_in(content):
+            # If all that was lost were zeros, zeros bring it back.
+            if not crc_is_valid(memoryview(content), position, header):
+                break
             whole = header.next_offset
-        path.write_bytes(content + {"": b"", "zeros": bytes(100), "garbage": b"\x5a" * 100}[tail])
         self.damage_files(damage, suffix)
         self.end = whole
         self.start = min(self.start, self.end)
