@@ -1,5 +1,6 @@
 """An honest client that goes on producing and reading while others misbehave, and notes how long it was made to wait."""
 
+import itertools
 import threading
 import time
 from types import TracebackType
@@ -10,9 +11,11 @@ from stoker.wire.record_batch import iterate_records
 from tests.hostile.broker_process import BrokerProcess
 from tests.raw_connection import RawConnection, batch_of
 
-TOPIC = "bystander"
+TOPICS = "bystander"
+"""How the names of their topics begin."""
 _PAUSE_SECONDS = 0.002
 _MAX_BATCH_BYTES = 1024 * 1024
+_numbers = itertools.count(1)
 
 
 class Bystander:
@@ -23,6 +26,7 @@ class Bystander:
 
     def __init__(self, broker: BrokerProcess) -> None:
         self._broker = broker
+        self._topic = f"{TOPICS}-{next(_numbers)}"
         self._thread = threading.Thread(target=self._run, name="bystander")
         self._stop = threading.Event()
         self._failure: BaseException | None = None
@@ -32,7 +36,7 @@ class Bystander:
 
     def __enter__(self) -> Self:
         with self._broker.connect() as connection:
-            connection.create_topic(TOPIC)
+            connection.create_topic(self._topic)
         self._thread.start()
         return self
 
@@ -57,9 +61,9 @@ class Bystander:
 
     def _round(self, connection: RawConnection) -> None:
         value = b"round %d" % self.rounds
-        error, offset = connection.produce(TOPIC, batch_of(value))
+        error, offset = connection.produce(self._topic, batch_of(value))
         assert (error, offset) == (ErrorCode.NONE, self.rounds)
-        error, records = connection.fetch(TOPIC, offset, max_wait_ms=1000)
+        error, records = connection.fetch(self._topic, offset, max_wait_ms=1000)
         assert error == ErrorCode.NONE
         assert [(record.offset, record.value) for record in iterate_records(records, _MAX_BATCH_BYTES)] == [
             (offset, value)

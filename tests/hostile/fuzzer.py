@@ -12,7 +12,7 @@ from stoker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicS
 from stoker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from stoker.wire.schema import Request
 from tests.broker.sensible_requests import Target, sensible_requests
-from tests.hostile.bystander import TOPIC as BYSTANDERS_TOPIC
+from tests.hostile.bystander import TOPICS as BYSTANDERS
 from tests.hostile.mutations import mutated, with_spoiled_field
 from tests.raw_connection import Address, RawConnection, request_frame
 
@@ -56,10 +56,10 @@ class Fuzzer:
             remaining -= count
 
     def _prepare(self) -> list[tuple[Request, int]]:
-        """Remove all topics but the bystander's, make ours anew, and make the honest requests about them."""
+        """Remove all topics but the bystanders', make ours anew, and make the honest requests about them."""
         with RawConnection(self.address) as connection:
             everything = connection.call(MetadataRequest(topics=None), 12).topics
-            doomed = [DeleteTopicState(name=topic.name) for topic in everything if topic.name != BYSTANDERS_TOPIC]
+            doomed = [DeleteTopicState(name=topic.name) for topic in everything if not topic.name.startswith(BYSTANDERS)]
             connection.call(DeleteTopicsRequest(topics=doomed, timeout_ms=10_000), 6)
             wanted = CreatableTopic(name=_TARGET, num_partitions=2, replication_factor=1)
             connection.call(CreateTopicsRequest(topics=[wanted]), 7)
