@@ -30,6 +30,8 @@ _SEND_CALLS_PER_TURN = 4
 _ROOM_AT_ONCE = 4 * 1024 * 1024
 """Memory that a frame gets when it begins. It is only resident as far as bytes have come."""
 _BUFFERS_PER_SEND = 256
+_REPLIES_GATHERED = 32
+_SHORT_REPLY = 4 * 1024
 _TURN_SECONDS = 0.001
 
 OutgoingPart = bytes | LogSlice
@@ -197,7 +199,7 @@ class Connection:
         """Dispatch the whole frames of data[:end] until one has to wait; returns how many bytes were handled."""
         position = 0
         turn_ends = monotonic() + _TURN_SECONDS
-        while end - position >= 4 and not self.closed and self._busy_with is None and not self._outbox:
+        while end - position >= 4 and not self.closed and self._busy_with is None and not self._writing:
             (length,) = _FRAME_LENGTH.unpack_from(data, position)
             if not _SMALLEST_FRAME <= length <= self._max_frame:
                 self.close(
@@ -213,9 +215,12 @@ class Connection:
                 break
             position = start + length
             self._handle_frame(data[start:position])
+        if self._outbox and not self._writing:
+            self._write()
         return position
 
     def _handle_frame(self, frame: memoryview) -> None:
+        """Short replies to requests that came together are gathered, and leave together."""
         try:
             outcome = self._dispatch(self, frame)
         except (MalformedMessage, ConnectionRefusedByBroker) as error:
@@ -231,8 +236,10 @@ class Connection:
                 return
             if isinstance(outcome, Deferred):
                 self._busy_with = outcome
-            else:
-                self._send(outcome)
+                return
+            self._outbox.extend(outcome)
+            if len(outcome) > 1 or len(outcome[0]) > _SHORT_REPLY or len(self._outbox) >= _REPLIES_GATHERED:
+                self._write()
 
     def answer(self, parts: list[OutgoingPart] | None) -> None:
         """Send the reply that a Deferred promised (None: there is none after all), and go on with what waits behind."""
@@ -330,6 +337,8 @@ class Connection:
 
     def close(self, reason: str, *, quiet: bool = False) -> None:
         """End the connection; a request in progress is forgotten. Not quiet: the client broke a rule, one log line."""
+        if self._outbox and not self._writing and not self.closed:
+            self._write()  # replies to the requests before the one that ends the connection
         if self.closed:
             return
         self.closed = True

@@ -1,8 +1,8 @@
 """What a handler gives back: a message, bytes with stretches of files between them, nothing, or a promise of one."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, auto
+from typing import NamedTuple
 
 from stoker.log.partition import LogSlice
 from stoker.wire.schema import Response
@@ -17,8 +17,7 @@ class NoReply(Enum):
     """The producer asked for none and its request failed: closing the connection is all that can tell it (as Kafka)."""
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedBody:
+class EncodedBody(NamedTuple):
     """A response body that is encoded already; a LogSlice in it goes from file to socket without being read."""
 
     parts: list[bytes | LogSlice]

@@ -1,12 +1,11 @@
 """What a handler may know of a request besides its body."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stoker.broker.connection import Connection
 
 
-@dataclass(frozen=True, slots=True)
-class RequestContext:
+class RequestContext(NamedTuple):
     connection: Connection
     api_version: int
     client_id: str | None

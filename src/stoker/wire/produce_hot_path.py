@@ -130,9 +130,9 @@ def _decode_flexible(view: memoryview, position: int, version: int) -> ProduceCa
             if length:
                 records = _exactly(view, position, length - 1)
                 position += length - 1
-            position = skip_tagged_fields(view, position + 1, view[position])
+            position = skip_tagged_fields(view, position + 1, tagged) if (tagged := view[position]) else position + 1
             partitions.append(ProducedPartition(index, records))
-        position = skip_tagged_fields(view, position + 1, view[position])
+        position = skip_tagged_fields(view, position + 1, tagged) if (tagged := view[position]) else position + 1
         topics.append(ProducedTopic(topic, partitions))
     return ProduceCall(transactional_id, acks, timeout_ms, topics)
 

@@ -38,6 +38,8 @@ _NOTES = """
 - **An automatically created topic is there in the same Metadata answer**; Kafka answers LEADER_NOT_AVAILABLE first.
 - **A full disk** does not take the log directory offline: producers get KAFKA_STORAGE_ERROR, readers go on, and writing
   resumes when there is room.
+- **The records inside a batch are not parsed** unless a setting needs it (a compacted topic, a `compression.type` of its
+  own, timestamps outside the limits): checksum, length and counts of the batch are checked, and its bytes are kept.
 - **Leader epochs** rise when the broker starts after a crash, not at every start.
 - **The address in Metadata**, when a listener on every interface is not advertised, is the one the client reached.
 - **Socket buffers** are left to the operating system unless `socket.send.buffer.bytes` or

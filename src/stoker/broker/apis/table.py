@@ -50,6 +50,7 @@ _TABLE: Final = (
     Api(1, "Fetch", 4, 18, "fetch"),
     Api(2, "ListOffsets", 1, 10, "list_offsets"),
     Api(3, "Metadata", 0, 13, "metadata"),
+    Api(10, "FindCoordinator", 0, 6, "find_coordinator"),
     Api(API_VERSIONS, "ApiVersions", 0, 4, "api_versions"),
     Api(19, "CreateTopics", 2, 7, "create_topics"),
     Api(20, "DeleteTopics", 1, 6, "delete_topics"),
