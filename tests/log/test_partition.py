@@ -4,6 +4,8 @@ import errno
 import logging
 import os
 import resource
+import subprocess
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from stoker.log.config import LogConfig
 from stoker.log.errors import AppendRefused, LogError, OffsetOutOfRange
 from stoker.log.files import FileCache
-from stoker.log.opening import create_partition_log
+from stoker.log.opening import create_partition_log, open_partition_log
 from stoker.log.producer_state import AppendOrigin
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.record_batch import (
@@ -341,6 +343,31 @@ def test_a_file_size_limit_is_a_full_disk(tmp_path: Path) -> None:
     assert values_of(log) == [b"a", b"b" * 1000]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
+def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
+    """On a file system of one megabyte: refused when it is full, readable all the time, going on when there is room."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], check=True)
+    try:
+        (disk / "ballast").write_bytes(bytes(200_000))
+        log = new_log(disk, LogConfig(segment_bytes=300_000))
+        written = 0
+        try:
+            while True:
+                log.append(batch(b"%d" % written * 5000), leader_epoch=0)
+                written += 1
+        except AppendRefused as refusal:
+            assert refusal.error_code is ErrorCode.KAFKA_STORAGE_ERROR
+        assert len(values_of(log)) == written > 20
+        (disk / "ballast").unlink()
+        for number in range(5):
+            assert log.append(batch(b"x" * 5000), leader_epoch=0).base_offset == written + number
+        assert len(values_of(reopen(log, clean=False))) == written + 5
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
 def test_a_roll_without_room_leaves_the_log_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = new_log(tmp_path, SMALL)
     for _ in range(5):
@@ -392,6 +419,35 @@ def test_many_logs_share_few_descriptors(tmp_path: Path) -> None:
     for log in logs:
         log.close(clean=False)
     assert open_files() == 0
+
+
+def test_an_idle_partition_costs_little_memory_and_no_descriptor(tmp_path: Path) -> None:
+    files, config = FileCache(64), LogConfig()
+    paths = [str(tmp_path / f"topic-{number}") for number in range(200)]
+    for number, path in enumerate(paths):
+        log = create_partition_log(path, topic="topic", partition=number, config=config, files=files)
+        log.append(batch(b"a", timestamp=-1), leader_epoch=0)
+        log.close()
+    tracemalloc.start()
+    try:
+        logs = [
+            open_partition_log(
+                path,
+                topic="topic",
+                partition=number,
+                config=config,
+                files=files,
+                had_clean_shutdown=True,
+                recovery_point=1,
+            )
+            for number, path in enumerate(paths)
+        ]
+        bytes_each = tracemalloc.get_traced_memory()[0] / len(logs)
+    finally:
+        tracemalloc.stop()
+    assert bytes_each < 2000
+    assert len(files) == 0
+    assert all(log.log_end_offset == 1 for log in logs)
 
 
 def test_a_log_without_keys_and_values_reads_back(tmp_path: Path) -> None:

@@ -176,16 +176,22 @@ class LogDirectory:
     # Checkpoints and closing.
 
     def checkpoint(self) -> None:
-        """Write how far each log is flushed, where it starts and what is committed. Raises OSError."""
-        for key, log in self.logs.items():
-            self._recovery_points[key] = log.recovery_point
+        """Write how far each log is flushed, where it starts and what is committed; for any thread. Raises OSError.
+
+        Partitions that are here but were never opened keep the entries they have.
+        """
+        logs = list(self.logs.items())
+        recovery_points = self._recovery_points.copy()
+        recovery_points.update((key, log.recovery_point) for key, log in logs)
+        log_start_offsets = self._log_start_offsets.copy()
+        for key, log in logs:
             if log.log_start_offset > log.segments[0].base_offset:
-                self._log_start_offsets[key] = log.log_start_offset
+                log_start_offsets[key] = log.log_start_offset
             else:
-                self._log_start_offsets.pop(key, None)
-        write_offsets(f"{self.path}/{RECOVERY_POINTS}", self._recovery_points)
-        write_offsets(f"{self.path}/{LOG_START_OFFSETS}", self._log_start_offsets)
-        write_offsets(f"{self.path}/{HIGH_WATERMARKS}", {key: log.high_watermark for key, log in self.logs.items()})
+                log_start_offsets.pop(key, None)
+        write_offsets(f"{self.path}/{RECOVERY_POINTS}", recovery_points)
+        write_offsets(f"{self.path}/{LOG_START_OFFSETS}", log_start_offsets)
+        write_offsets(f"{self.path}/{HIGH_WATERMARKS}", {key: log.high_watermark for key, log in logs})
 
     def close(self, *, clean: bool = True) -> None:
         """Close all logs and let go of the directory. Only if all went well is it marked as cleanly shut down."""
