@@ -145,6 +145,25 @@ def test_deleting_a_partition(tmp_path: Path) -> None:
     assert list(tmp_path.glob("*-delete")) == []
 
 
+def test_a_new_partition_is_not_taken_for_a_deleted_one_of_its_name(tmp_path: Path) -> None:
+    subject = directory(tmp_path)
+    old = subject.create_log("orders", 0, CONFIG, topic_id=None)
+    for _ in range(10):
+        old.append(batch(b"old"), leader_epoch=0)
+    old.flush()
+    old.delete_records(8)
+    subject.checkpoint()
+    subject.delete_log("orders", 0).remove()
+    new = subject.create_log("orders", 0, CONFIG, topic_id=None)
+    new.append(batch(b"new"), leader_epoch=0)
+    subject.close(clean=False)
+    again = directory(tmp_path)
+    log = again.open_log("orders", 0, CONFIG)
+    assert (log.log_start_offset, log.recovery_point) == (0, 0)
+    assert values_of(log) == [b"new"]
+    again.close()
+
+
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "recovery points": lambda path: (path / "recovery-point-offset-checkpoint").write_bytes(b"0\n7\n"),
     "log starts": lambda path: (path / "log-start-offset-checkpoint").write_bytes(b"\xff\xff\n0\n"),

@@ -352,13 +352,15 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
     try:
         (disk / "ballast").write_bytes(bytes(200_000))
         log = new_log(disk, LogConfig(segment_bytes=300_000))
-        written = 0
-        try:
+
+        def fill() -> None:
             while True:
-                log.append(batch(b"%d" % written * 5000), leader_epoch=0)
-                written += 1
-        except AppendRefused as refusal:
-            assert refusal.error_code is ErrorCode.KAFKA_STORAGE_ERROR
+                log.append(batch(b"x" * 5000), leader_epoch=0)
+
+        with pytest.raises(AppendRefused) as refusal:
+            fill()
+        written = log.log_end_offset
+        assert refusal.value.error_code is ErrorCode.KAFKA_STORAGE_ERROR
         assert len(values_of(log)) == written > 20
         (disk / "ballast").unlink()
         for number in range(5):

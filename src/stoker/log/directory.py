@@ -5,8 +5,9 @@ import errno
 import fcntl
 import logging
 import os
+import threading
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 from uuid import UUID
@@ -61,6 +62,8 @@ class LogDirectory:
             self.had_clean_shutdown = self._take_clean_shutdown_marker()
             self._recovery_points = self._read_offsets(RECOVERY_POINTS)
             self._log_start_offsets = self._read_offsets(LOG_START_OFFSETS)
+            self._checkpoint_lock = threading.Lock()
+            self._checkpointed: Set[TopicPartition] = self._recovery_points.keys() | self._log_start_offsets.keys()
             self._remove_deleted()
         except BaseException:
             os.close(self._lock_descriptor)
@@ -146,6 +149,9 @@ class LogDirectory:
     def create_log(self, topic: str, partition: int, config: LogConfig, *, topic_id: UUID | None) -> PartitionLog:
         """A new, empty log."""
         key = topic, partition
+        if key in self._checkpointed:
+            # Of a partition of this name that was deleted. What is known of it must not be taken for the new one's.
+            self.checkpoint()
         log = self.logs[key] = create_partition_log(
             self._partition_path(topic, partition),
             topic=topic,
@@ -180,18 +186,20 @@ class LogDirectory:
 
         Partitions that are here but were never opened keep the entries they have.
         """
-        logs = list(self.logs.items())
-        recovery_points = self._recovery_points.copy()
-        recovery_points.update((key, log.recovery_point) for key, log in logs)
-        log_start_offsets = self._log_start_offsets.copy()
-        for key, log in logs:
-            if log.log_start_offset > log.segments[0].base_offset:
-                log_start_offsets[key] = log.log_start_offset
-            else:
-                log_start_offsets.pop(key, None)
-        write_offsets(f"{self.path}/{RECOVERY_POINTS}", recovery_points)
-        write_offsets(f"{self.path}/{LOG_START_OFFSETS}", log_start_offsets)
-        write_offsets(f"{self.path}/{HIGH_WATERMARKS}", {key: log.high_watermark for key, log in logs})
+        with self._checkpoint_lock:
+            logs = list(self.logs.items())
+            recovery_points = self._recovery_points.copy()
+            recovery_points.update((key, log.recovery_point) for key, log in logs)
+            log_start_offsets = self._log_start_offsets.copy()
+            for key, log in logs:
+                if log.log_start_offset > log.segments[0].base_offset:
+                    log_start_offsets[key] = log.log_start_offset
+                else:
+                    log_start_offsets.pop(key, None)
+            self._checkpointed = recovery_points.keys() | log_start_offsets.keys()
+            write_offsets(f"{self.path}/{RECOVERY_POINTS}", recovery_points)
+            write_offsets(f"{self.path}/{LOG_START_OFFSETS}", log_start_offsets)
+            write_offsets(f"{self.path}/{HIGH_WATERMARKS}", {key: log.high_watermark for key, log in logs})
 
     def close(self, *, clean: bool = True) -> None:
         """Close all logs and let go of the directory. Only if all went well is it marked as cleanly shut down."""
