@@ -35,6 +35,7 @@ from stoker.wire.messages.describe_quorum import DescribeQuorumRequest, Partitio
 from stoker.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from stoker.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from stoker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from stoker.wire.messages.find_coordinator import FindCoordinatorRequest
 from stoker.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from stoker.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from stoker.wire.messages.init_producer_id import InitProducerIdRequest
@@ -98,6 +99,13 @@ def _list_offsets(target: Target, version: int) -> Iterator[Request]:
     for timestamp in (-1, -2, 1_700_000_000_000):
         asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
         yield ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=target.topic, partitions=[asked])])
+
+
+def _find_coordinator(target: Target, version: int) -> Iterator[Request]:
+    if version < 4:
+        yield FindCoordinatorRequest(key="orders-group")
+    else:
+        yield FindCoordinatorRequest(coordinator_keys=["orders-group", "payments-group"])
 
 
 def _metadata(target: Target, version: int) -> Iterator[Request]:
@@ -243,6 +251,7 @@ _REQUESTS: dict[str, Callable[[Target, int], Iterator[Request]]] = {
     "Produce": _produce,
     "Fetch": _fetch,
     "ListOffsets": _list_offsets,
+    "FindCoordinator": _find_coordinator,
     "Metadata": _metadata,
     "ApiVersions": _api_versions,
     "CreateTopics": _create_topics,

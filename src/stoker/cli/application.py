@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from stoker import __version__
-from stoker.cli import broker
 
 application = typer.Typer(
     name="stoker",
@@ -31,4 +30,11 @@ def stoker(
     pass
 
 
-application.command("broker")(broker.broker)
+@application.command(
+    "broker", add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)
+def broker(context: typer.Context) -> None:
+    """Run a Kafka-compatible broker until Ctrl-C or SIGTERM."""
+    from stoker.cli.broker import main
+
+    raise typer.Exit(main(context.args))

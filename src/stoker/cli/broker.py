@@ -1,84 +1,78 @@
-"""`stoker broker`: a Kafka-compatible broker in the foreground."""
+"""`stoker broker`: a Kafka-compatible broker in the foreground.
 
+Its options are read by argparse: importing Typer takes about as long as the broker needs to be ready.
+"""
+
+import argparse
 import asyncio
 import signal
 import sys
+from collections.abc import Sequence
+from logging import getLogger
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from stoker.broker.config.server_properties import load_broker_config, parse_overrides
+from stoker.broker.event_loop import new_event_loop
+from stoker.broker.server import Server
+from stoker.cli.logging import FORMATS, LEVELS, configure_logging
+from stoker.errors import StokerError
 
 if TYPE_CHECKING:
     from stoker.broker.config.broker_config import BrokerConfig
+
+logger = getLogger("stoker.broker")
 
 _CANNOT_START = 1
 _BAD_USAGE = 2
 
 
-def broker(
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", "-c", metavar="FILE", help="A server.properties file, with Kafka's names."),
-    ] = None,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option("--data-dir", "-d", metavar="DIR", help="Where the logs are kept; the same as log.dirs."),
-    ] = None,
-    listen: Annotated[
-        str | None,
-        typer.Option("--listen", "-l", metavar="HOST:PORT", help="The address to serve; port 0 takes a free one."),
-    ] = None,
-    option: Annotated[
-        list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="One setting; may be repeated.")
-    ] = None,
-    log_format: Annotated[
-        str, typer.Option("--log-format", metavar="text|json", help="How log lines are written.")
-    ] = "text",
-    log_level: Annotated[
-        str, typer.Option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")
-    ] = "info",
-) -> None:
-    """Run a Kafka-compatible broker until Ctrl-C or SIGTERM.
-
-    Settings come from the file, then from the other options, which are stronger. Without any, the broker listens on
-    port 9092 and keeps its data in /tmp/kafka-logs, as Kafka does.
-    """
-    from stoker.cli.logging import BadLogOption, configure_logging
-    from stoker.errors import StokerError
-
+def main(arguments: Sequence[str]) -> int:
+    """Run a broker until Ctrl-C or SIGTERM; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    configure_logging(options.log_format, options.log_level)
     try:
-        configure_logging(log_format, log_level)
-    except BadLogOption as error:
-        _fail(str(error), _BAD_USAGE)
-    try:
-        settings = _load(config, data_dir, listen, option or [])
+        config = _load(options)
     except (StokerError, OSError) as error:
-        _fail(str(error), _BAD_USAGE)
+        return _failed(error, _BAD_USAGE)
     try:
-        _run(settings)
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(_serve(config))
     except (StokerError, OSError) as error:
-        _fail(str(error), _CANNOT_START)
+        return _failed(error, _CANNOT_START)
+    return 0
 
 
-def _load(config: Path | None, data_dir: Path | None, listen: str | None, options: list[str]) -> "BrokerConfig":
-    from logging import getLogger
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="stoker broker",
+        description="Run a Kafka-compatible broker until Ctrl-C or SIGTERM.",
+        epilog="Settings come from the file, then from the other options, which are stronger. Without any, the broker "
+        "listens on port 9092 and keeps its data in /tmp/kafka-logs, as Kafka does.",
+    )
+    add = parser.add_argument
+    add("-c", "--config", type=Path, metavar="FILE", help="a server.properties file, with Kafka's names")
+    add("-d", "--data-dir", type=Path, metavar="DIR", help="where the logs are kept; the same as log.dirs")
+    add("-l", "--listen", metavar="HOST:PORT", help="the address to serve; port 0 takes a free one")
+    add("-o", "--option", action="append", default=[], metavar="KEY=VALUE", help="one setting; may be repeated")
+    add("--log-format", choices=FORMATS, default="text", help="how log lines are written (default: text)")
+    add("--log-level", choices=LEVELS, default="info", help="what is logged (default: info)")
+    return parser
 
-    from stoker.broker.config.server_properties import load_broker_config, parse_overrides
 
-    overrides = parse_overrides(options)
-    if listen is not None:
-        overrides["listeners"] = f"PLAINTEXT://{_host_and_port(listen)}"
-    if data_dir is not None:
-        overrides["log.dirs"] = str(data_dir)
-    loaded = load_broker_config(config, overrides)
+def _load(options: argparse.Namespace) -> "BrokerConfig":
+    overrides = parse_overrides(options.option)
+    if options.listen is not None:
+        overrides["listeners"] = f"PLAINTEXT://{_host_and_port(options.listen)}"
+    if options.data_dir is not None:
+        overrides["log.dirs"] = str(options.data_dir)
+    loaded = load_broker_config(options.config, overrides)
     for warning in loaded.warnings:
-        getLogger("stoker.broker").warning("%s", warning)
+        logger.warning("%s", warning)
     return loaded.config
 
 
 def _host_and_port(listen: str) -> str:
-    from stoker.errors import StokerError
-
     host, colon, port = listen.rpartition(":")
     if not colon or not port.isdecimal():
         raise StokerError(f"--listen {listen}: the form is HOST:PORT, such as 127.0.0.1:9092 or :9092")
@@ -86,19 +80,7 @@ def _host_and_port(listen: str) -> str:
     return f"{'' if host in ('0.0.0.0', '*') else host}:{port}"
 
 
-def _run(config: "BrokerConfig") -> None:
-    from stoker.broker.event_loop import new_event_loop
-
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(_serve(config))
-
-
 async def _serve(config: "BrokerConfig") -> None:
-    from logging import getLogger
-
-    from stoker.broker.server import Server
-
-    logger = getLogger("stoker.broker")
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -113,6 +95,6 @@ async def _serve(config: "BrokerConfig") -> None:
     logger.info("all logs are on the disk; goodbye")
 
 
-def _fail(message: str, code: int) -> None:
-    print(f"stoker broker: {message}", file=sys.stderr)
-    raise typer.Exit(code)
+def _failed(error: Exception, code: int) -> int:
+    print(f"stoker broker: {error}", file=sys.stderr)
+    return code

@@ -22,6 +22,7 @@ _EXPECTED_ERRORS = {
     "CreatePartitions": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},  # the spare topic, which only CreateTopics makes
     "DeleteTopics": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
     "ElectLeaders": {ErrorCode.ELECTION_NOT_NEEDED},
+    "FindCoordinator": {ErrorCode.COORDINATOR_NOT_AVAILABLE},
     "PushTelemetry": {ErrorCode.UNKNOWN_SUBSCRIPTION_ID},
 }
 
