@@ -116,6 +116,13 @@ class BrokerProcess:
         self._process.stderr.close()
         return code
 
+    def wait_for_line(self, *words: str) -> None:
+        """Until it has logged a line with all these words."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not any(all(word in line for word in words) for line in tuple(self.lines)):
+            assert time.monotonic() < deadline, f"no line with {words} in:\n{self.output}"
+            time.sleep(0.02)
+
     def line_with(self, *words: str) -> str:
         """The one log line with all these words in it."""
         matching = [line for line in self.lines if all(word in line for word in words)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Timer
+from threading import Thread
 from typing import Final
 
 import pytest
@@ -112,7 +112,9 @@ def test_idempotent_producer_waits_for_room(disk: SmallDisk, broker: BrokerProce
     create_topic(address, "orders")
     disk.fill(leaving=500_000)
     values = [b"%d %b" % (number, VALUE) for number in range(300)]
-    maker = Timer(1.0, disk.make_room)
+    maker = Thread(
+        target=lambda: (broker.wait_for_line("could not append", "No space left on device"), disk.make_room())
+    )
     maker.start()
     try:
         offsets = produce(
@@ -122,7 +124,6 @@ def test_idempotent_producer_waits_for_room(disk: SmallDisk, broker: BrokerProce
         maker.join()
     assert offsets == list(range(300))
     assert values_of(address, "orders") == values
-    broker.line_with("could not append", "No space left on device")
 
 
 def test_changes_of_metadata_are_refused_whole(disk: SmallDisk, broker: BrokerProcess) -> None:
