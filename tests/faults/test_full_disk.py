@@ -112,9 +112,12 @@ def test_idempotent_producer_waits_for_room(disk: SmallDisk, broker: BrokerProce
     create_topic(address, "orders")
     disk.fill(leaving=500_000)
     values = [b"%d %b" % (number, VALUE) for number in range(300)]
-    maker = Thread(
-        target=lambda: (broker.wait_for_line("could not append", "No space left on device"), disk.make_room())
-    )
+
+    def make_room_once_it_is_full() -> None:
+        broker.wait_for_line("could not append", "No space left on device")
+        disk.make_room()
+
+    maker = Thread(target=make_room_once_it_is_full)
     maker.start()
     try:
         offsets = produce(
