@@ -59,7 +59,9 @@ class Fuzzer:
         """Remove all topics but the bystanders', make ours anew, and make the honest requests about them."""
         with RawConnection(self.address) as connection:
             everything = connection.call(MetadataRequest(topics=None), 12).topics
-            doomed = [DeleteTopicState(name=topic.name) for topic in everything if not topic.name.startswith(BYSTANDERS)]
+            doomed = [
+                DeleteTopicState(name=topic.name) for topic in everything if not topic.name.startswith(BYSTANDERS)
+            ]
             connection.call(DeleteTopicsRequest(topics=doomed, timeout_ms=10_000), 6)
             wanted = CreatableTopic(name=_TARGET, num_partitions=2, replication_factor=1)
             connection.call(CreateTopicsRequest(topics=[wanted]), 7)

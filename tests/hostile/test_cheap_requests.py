@@ -65,9 +65,7 @@ _CHEAP_REQUESTS: dict[str, tuple[Request, int]] = {
     "one offset many times": (
         ListOffsetsRequest(
             topics=[
-                ListOffsetsTopic(
-                    name="wide", partitions=[ListOffsetsPartition(partition_index=0, timestamp=5)] * _MANY
-                )
+                ListOffsetsTopic(name="wide", partitions=[ListOffsetsPartition(partition_index=0, timestamp=5)] * _MANY)
             ]
         ),
         6,
@@ -104,7 +102,9 @@ def test_a_cheap_request_is_cheap_to_answer(broker: BrokerProcess) -> None:
             connection.socket.sendall(frame)
             answer = connection.receive_frame()
         grown = broker.peak_resident_bytes - before
-        print(f"{name}: {len(frame)} bytes, {len(answer)} back, waited {bystander.longest_wait:.2f} s, {grown / 1e6:.0f} MB")
+        print(
+            f"{name}: {len(frame)} bytes, {len(answer)} back, waited {bystander.longest_wait:.2f} s, {grown / 1e6:.0f} MB"
+        )
         assert bystander.longest_wait < 3, name
         assert grown < 300 * _MEGABYTE, name
 

@@ -174,9 +174,15 @@ class Server:
 
     def _accept_connections(self) -> None:
         for listener, sock in self._listening:
-            sock.listen(self._config.socket_listen_backlog_size)
+            sock.listen(self._backlog())
             self._loop.add_reader(sock, self._accept, listener, sock)
         self._accepting = True
+
+    def _backlog(self) -> int:
+        """Kafka's default of 50 makes clients that come together wait a second and more, so it counts only if it was set."""
+        if "socket.listen.backlog.size" in self._config.originals:
+            return self._config.socket_listen_backlog_size
+        return socket.SOMAXCONN
 
     def _accept(self, listener: Listener, listening: socket.socket) -> None:
         for _ in range(_ACCEPTS_PER_TURN):
