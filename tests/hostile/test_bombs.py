@@ -1,19 +1,19 @@
 """Batches of up to a megabyte that decompress to gigabytes, or to more records than anyone reads."""
 
+import gzip
 import time
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+import crc32c
 import pytest
 
 from stoker.wire.compression import Codec, compress
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from stoker.wire.record_batch import ATTRIBUTES_OFFSET, CRC_OFFSET, HEADER, HEADER_SIZE
-from stoker.wire.record_batch import crc32c as checksum
 from tests.hostile.broker_process import BrokerProcess
 from tests.hostile.bystander import Bystander
 from tests.raw_connection import RawConnection
@@ -33,7 +33,7 @@ def _batch(codec: Codec, packed: bytes, record_count: int, timestamp: int) -> by
         batch, 0, 0, HEADER_SIZE - 12 + len(packed), -1, 2, 0, codec, record_count - 1, timestamp, timestamp, -1, -1, -1, record_count
     )  # fmt: skip
     batch += packed
-    batch[CRC_OFFSET : CRC_OFFSET + 4] = checksum(memoryview(batch)[ATTRIBUTES_OFFSET:]).to_bytes(4, "big")
+    batch[CRC_OFFSET : CRC_OFFSET + 4] = crc32c.crc32c(memoryview(batch)[ATTRIBUTES_OFFSET:]).to_bytes(4, "big")
     return bytes(batch)
 
 
@@ -43,8 +43,7 @@ def _gigabytes(codec: Codec) -> bytes:
     zeros = bytes(64 * _MEGABYTE)
     match codec:
         case Codec.GZIP:
-            packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-            return b"".join(packer.compress(zeros) for _ in range(14)) + packer.flush()
+            return gzip.compress(zeros) * 15  # members may follow each other
         case Codec.ZSTD:
             return compress(codec, zeros) * 100  # frames may follow each other
         case Codec.LZ4:
@@ -125,16 +124,16 @@ def test_a_bomb_that_was_stored_does_not_go_off_at_a_lookup(shared: BrokerProces
 
 
 def test_millions_of_records_in_a_few_kilobytes(shared: BrokerProcess) -> None:
-    """More than a million records are not read; a million are, on a thread beside the event loop."""
+    """More than a million records are not read; half a million are, on a thread beside the event loop."""
     with shared.connect() as connection:
         connection.create_topic("numerous")
     with _withstood(shared), shared.connect(timeout=60) as connection:
-        too_many = _batch(Codec.ZSTD, compress(Codec.ZSTD, _EMPTY_RECORD * 15_000_000), 15_000_000, _TIMESTAMP)
+        too_many = _batch(Codec.ZSTD, compress(Codec.ZSTD, _EMPTY_RECORD * 2_000_000), 2_000_000, _TIMESTAMP)
         assert connection.produce("compacted", too_many) == (ErrorCode.INVALID_RECORD, -1)
         assert connection.produce("numerous", too_many) == (ErrorCode.NONE, 0)
         assert _lookup(connection, "numerous", _TIMESTAMP) == (ErrorCode.CORRUPT_MESSAGE, -1)
 
-        without_keys = _batch(Codec.ZSTD, compress(Codec.ZSTD, _EMPTY_RECORD * 1_000_000), 1_000_000, _TIMESTAMP)
+        without_keys = _batch(Codec.ZSTD, compress(Codec.ZSTD, _EMPTY_RECORD * 500_000), 500_000, _TIMESTAMP)
         assert connection.produce("compacted", without_keys) == (ErrorCode.INVALID_RECORD, -1)
-        keyed = _batch(Codec.ZSTD, compress(Codec.ZSTD, _KEYED_RECORD * 1_000_000), 1_000_000, _TIMESTAMP)
+        keyed = _batch(Codec.ZSTD, compress(Codec.ZSTD, _KEYED_RECORD * 500_000), 500_000, _TIMESTAMP)
         assert connection.produce("compacted", keyed) == (ErrorCode.NONE, 0)
