@@ -7,11 +7,12 @@ import logging
 import os
 import threading
 import uuid
-from collections.abc import Iterable, Set
+from collections.abc import Collection, Set
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 from uuid import UUID
 
+from stoker.errors import CorruptRecords
 from stoker.log.checkpoints import HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS, read_offsets, write_offsets
 from stoker.log.config import LogConfig
 from stoker.log.errors import CorruptCheckpoint, LogDirectoryError, LogDirectoryLocked, LogError
@@ -216,13 +217,13 @@ class LogDirectory:
             os.close(self._lock_descriptor)
             self.logs = {}
 
-    def _close_logs(self, logs: Iterable[PartitionLog], clean: bool) -> bool:
-        """Closing waits for the disk, which serves many at once better than one by one."""
+    def _close_logs(self, logs: Collection[PartitionLog], clean: bool) -> bool:
+        """Whether all went well. Closing waits for the disk, which serves several at once better than one by one."""
 
         def close(log: PartitionLog) -> bool:
             try:
                 log.close(clean=clean)
-            except (OSError, LogError) as problem:
+            except (OSError, LogError, CorruptRecords) as problem:
                 logger.error("could not close %s cleanly, it will be recovered: %s", log.directory, problem)
                 return False
             return True

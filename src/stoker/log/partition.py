@@ -138,7 +138,7 @@ class PartitionLog:
         self._producers: ProducerStates | None = None
         self._epochs: LeaderEpochs | None = None
         self._latest_epoch = _UNKNOWN_EPOCH
-        self._directory_is_dirty = True
+        self._directory_is_dirty = recovered is not None or recovery_point == 0
         if recovered is not None:
             self._active = recovered.active
             self._producers = recovered.producers
@@ -564,14 +564,13 @@ class PartitionLog:
             if producers is not None and (producers.entries or self._snapshots) and not self._take_snapshot():
                 raise LogError(f"the state of the producers of {self.directory} is not on disk")
             self.flush()
-        else:
-            if self._epochs is not None:
-                self._epochs.save(f"{self.directory}/{LEADER_EPOCH_FILE}", sync=False)
-            last = self._segments[-1]
-            if last.size == 0:
-                # A partition nobody wrote to yet has only its log file; give Kafka's tools the indexes they look for.
-                for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
-                    os.close(os.open(last.path(suffix), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
+        elif self._segments[-1].size == 0:
+            # A partition nobody wrote to yet has only its log file; give Kafka's tools the indexes they look for.
+            for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+                path = self._segments[-1].path(suffix)
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
+        if self._epochs is not None:
+            self._epochs.save(f"{self.directory}/{LEADER_EPOCH_FILE}", sync=False)
 
     def find_end(self) -> None:
         """Read the log end offset from the files; for a log that was closed cleanly but has no checkpoint."""

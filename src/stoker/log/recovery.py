@@ -141,6 +141,7 @@ def _activate_by_indexes(active: ActiveSegment, index_interval_bytes: int) -> in
     _check_last_batch(active, position, header)
     indexes.bytes_since_entry = active.size - start
     active.max_timestamp = indexes.max_timestamp
+    active.indexed_size = active.size
     return next_offset
 
 

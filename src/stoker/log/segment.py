@@ -252,6 +252,7 @@ class ActiveSegment(Segment):
     __slots__ = (
         "created_ms",
         "first_timestamp",
+        "indexed_size",
         "indexes",
         "recent_last_offsets",
         "recent_positions",
@@ -265,6 +266,8 @@ class ActiveSegment(Segment):
         self.created_ms = created_ms
         self.roll_jitter_ms = roll_jitter_ms
         self.first_timestamp = NO_TIMESTAMP
+        self.indexed_size = -1
+        """How much of the segment the index files are complete for."""
         self.indexes = IndexBuilder(base_offset)
         self.offset_index = self.indexes.offset_index
         self.max_timestamp = NO_TIMESTAMP
@@ -368,15 +371,18 @@ class ActiveSegment(Segment):
             builder.add(position, header.size, header.last_offset, header.max_timestamp, index_interval_bytes)
         self.indexes = builder
         self.offset_index = builder.offset_index
+        self.indexed_size = -1
         return builder
 
     def load_time_index(self, index_interval_bytes: int) -> TimeIndex:
         return self.indexes.time_index
 
     def write_indexes(self) -> None:
-        """Bring the indexes to their files, complete, as a closed segment has them."""
-        self.indexes.finish()
-        write_index_files(self, self.indexes.offset_index, self.indexes.time_index)
+        """Bring the indexes to their files, complete, as a closed segment has them, if they are not there yet."""
+        if self.indexed_size != self.size:
+            self.indexes.finish()
+            write_index_files(self, self.indexes.offset_index, self.indexes.time_index)
+            self.indexed_size = self.size
 
     def closed(self) -> Segment:
         """This segment as one that is not written to any more; its open file and index move over."""
