@@ -5,6 +5,8 @@ import logging
 import os
 import resource
 import subprocess
+import sys
+import threading
 import tracemalloc
 from pathlib import Path
 
@@ -459,3 +461,43 @@ def test_a_log_without_keys_and_values_reads_back(tmp_path: Path) -> None:
     )
     log.append(memoryview(bytearray(content)), leader_epoch=0)
     assert values_of(log) == [None, b""]
+
+
+def test_flushes_on_other_threads_never_touch_the_wrong_file(tmp_path: Path) -> None:
+    """With room for two open files and two threads that flush, each append still lands in its own log."""
+    files = FileCache(2)
+    logs = [
+        create_partition_log(
+            str(tmp_path / f"topic-{number}"), topic="topic", partition=number, config=LogConfig(), files=files
+        )
+        for number in range(12)
+    ]
+    is_done = threading.Event()
+    problems: list[Exception] = []
+
+    def flush_all() -> None:
+        while not is_done.is_set():
+            for log in logs:
+                try:
+                    log.flush()
+                except OSError as problem:
+                    problems.append(problem)
+
+    threads = [threading.Thread(target=flush_all) for _ in range(2)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for number in range(300):
+            for log in logs:
+                log.append(batch(b"%d-%d" % (log.partition, number), timestamp=-1), leader_epoch=0)
+    finally:
+        is_done.set()
+        for thread in threads:
+            thread.join()
+        sys.setswitchinterval(interval)
+    assert problems == []
+    for log in logs:
+        assert values_of(log) == [b"%d-%d" % (log.partition, number) for number in range(300)]
+        assert len(values_of(reopen(log, clean=False, recovery_point=0))) == 300

@@ -3,12 +3,14 @@
 import logging
 import os
 import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from stoker.log.config import LogConfig
+from stoker.log.errors import UnsupportedLog
 from stoker.log.files import FileCache
 from stoker.log.opening import open_partition_log
 from stoker.log.partition import PartitionLog
@@ -290,3 +292,18 @@ def test_a_whole_log_is_recovered_without_a_word(tmp_path: Path, caplog: pytest.
     with caplog.at_level(level):
         reopen(log, clean=False)
     assert caplog.text == ""
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_older_message_formats_are_refused_not_cut_off(tmp_path: Path, magic: int) -> None:
+    log = filled_log(tmp_path)
+    log.close(clean=False)
+    timestamp = struct.pack(">q", NOW_MS) if magic else b""
+    body = struct.pack(">bb", magic, 0) + timestamp + struct.pack(">ii", -1, 40) + b"v" * 40
+    message = struct.pack(">qiI", 60, len(body) + 4, zlib.crc32(body)) + body
+    with last_log_file(log).open("ab") as file:
+        file.write(message)
+    size = last_log_file(log).stat().st_size
+    with pytest.raises(UnsupportedLog, match=f"message format {magic}"):
+        reopen(log, clean=False)
+    assert last_log_file(log).stat().st_size == size

@@ -519,7 +519,8 @@ class PartitionLog:
                 if not is_last and segments[slot + 1].base_offset <= self.recovery_point:
                     continue
                 try:
-                    os.fsync(segment.opened().descriptor)
+                    file = segment.opened()
+                    os.fsync(file.descriptor)
                 except FileNotFoundError:
                     if segment in self._segments:
                         raise

@@ -7,13 +7,15 @@ the log is cut, with one line in the broker's log; indexes, leader epochs and pr
 import logging
 import mmap
 import os
+import struct
+import zlib
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from stoker.errors import CorruptRecords
 from stoker.log.config import LogConfig
-from stoker.log.errors import CorruptCheckpoint
+from stoker.log.errors import CorruptCheckpoint, UnsupportedLog
 from stoker.log.files import unlink_if_there
 from stoker.log.index import CorruptIndex, OffsetIndex, TimeIndex
 from stoker.log.leader_epochs import LEADER_EPOCH_FILE, LeaderEpochs
@@ -27,7 +29,7 @@ from stoker.log.segment import (
     Segment,
 )
 from stoker.log.snapshots import load_latest_snapshot, snapshot_path
-from stoker.wire.record_batch import HEADER_SIZE, BatchHeader, crc_is_valid, read_header
+from stoker.wire.record_batch import HEADER_SIZE, MAGIC, BatchHeader, crc_is_valid, read_header
 
 logger = logging.getLogger("stoker.log")
 
@@ -147,7 +149,8 @@ def _activate_by_indexes(active: ActiveSegment, index_interval_bytes: int) -> in
 
 def _check_last_batch(active: ActiveSegment, position: int, header: BatchHeader) -> None:
     """One checksum, of the batch most likely to be damaged, is what a clean start can afford."""
-    batch = memoryview(os.pread(active.opened().descriptor, header.size, position))
+    file = active.opened()
+    batch = memoryview(os.pread(file.descriptor, header.size, position))
     if not crc_is_valid(batch, 0, header):
         raise CorruptRecords(f"the last batch, at position {position}, has a wrong checksum")
 
@@ -167,8 +170,8 @@ def recover_segment(
     active.size = 0
     next_offset = active.base_offset
     if file_bytes:
-        descriptor = active.opened().descriptor
-        with mmap.mmap(descriptor, file_bytes, prot=mmap.PROT_READ) as mapped, memoryview(mapped) as view:
+        file = active.opened()
+        with mmap.mmap(file.descriptor, file_bytes, prot=mmap.PROT_READ) as mapped, memoryview(mapped) as view:
             checker = _BatchChecker(view, active.base_offset, config, latest_leader_epoch)
             for position, header in checker:
                 active.add(header.size, header.last_offset, header.max_timestamp, config.index_interval_bytes)
@@ -187,7 +190,7 @@ def recover_segment(
                 file_bytes - active.size,
                 next_offset,
             )
-            os.ftruncate(descriptor, active.size)
+            os.ftruncate(file.descriptor, active.size)
     return next_offset
 
 
@@ -229,7 +232,8 @@ class _BatchChecker:
             position += header.size
 
     def _problem_of(self, position: int, header: BatchHeader, expected_offset: int, leader_epoch: int) -> str:
-        if header.size < HEADER_SIZE or header.magic != 2:
+        if header.size < HEADER_SIZE or header.magic != MAGIC:
+            self._refuse_older_formats(position, header)
             return "bytes that are no record batch"
         if position + header.size > len(self._view):
             return "a torn batch"
@@ -244,6 +248,17 @@ class _BatchChecker:
         ):
             return f"a batch with leader epoch {header.partition_leader_epoch}"
         return ""
+
+    def _refuse_older_formats(self, position: int, header: BatchHeader) -> None:
+        """A good message of format 0 or 1 is nothing to cut off: Apache Kafka still reads it, and we do not."""
+        if header.magic not in (0, 1):
+            return
+        # The slice must be gone before the exception leaves, or the mapping could not be closed.
+        with self._view[position + 16 : position + header.size] as body:
+            (crc,) = struct.unpack_from(">I", self._view, position + 12)
+            is_good = len(body) == header.batch_length - 4 and zlib.crc32(body) == crc
+        if is_good:
+            raise UnsupportedLog(f"message format {header.magic} is not supported, only {MAGIC} is")
 
 
 def load_producers(

@@ -76,7 +76,7 @@ class Segment:
         return f"{self.directory}/{self.base_offset:020d}{suffix}"
 
     def opened(self) -> SegmentFile:
-        """The open `.log` file; keep the reference while using its descriptor."""
+        """The open `.log` file. Keep the reference while using its descriptor: another thread may evict the file."""
         file = self.file
         if file is None:
             file = self.files.open(self, self.path(LOG_SUFFIX), os.O_RDONLY)
@@ -289,11 +289,11 @@ class ActiveSegment(Segment):
         """Put the bytes at the end of the file, all or nothing; `add` makes them part of the segment."""
         position = self.size
         length = len(records)
-        descriptor = self.opened().descriptor
+        file = self.opened()
         try:
-            written = os.pwrite(descriptor, records, position)
+            written = os.pwrite(file.descriptor, records, position)
             while written < length:
-                more = os.pwrite(descriptor, records[written:], position + written)
+                more = os.pwrite(file.descriptor, records[written:], position + written)
                 if more == 0:
                     raise OSError(errno.EIO, "write made no progress")
                 written += more
@@ -301,7 +301,7 @@ class ActiveSegment(Segment):
             # Should even this fail, nothing is lost: the next append overwrites the rest, recovery cuts it off,
             # and readers never look past `size`.
             try:
-                os.ftruncate(descriptor, position)
+                os.ftruncate(file.descriptor, position)
             except OSError as problem:
                 logger.warning("could not cut a torn write off %s: %s", self.path(LOG_SUFFIX), problem)
             raise
@@ -342,9 +342,9 @@ class ActiveSegment(Segment):
 
     def trim(self) -> None:
         """Cut off what is in the file past the last batch: pre-allocated space, the rest of a failed write."""
-        descriptor = self.opened().descriptor
-        if os.fstat(descriptor).st_size != self.size:
-            os.ftruncate(descriptor, self.size)
+        file = self.opened()
+        if os.fstat(file.descriptor).st_size != self.size:
+            os.ftruncate(file.descriptor, self.size)
 
     def locate(self, offset: int, index_interval_bytes: int) -> BatchLocation | None:
         recent = self.recent_last_offsets

@@ -116,5 +116,6 @@ def _checked_position(segment: Segment, time_index: TimeIndex, timestamp: int, i
 def _batch_to_search(
     segment: Segment, position: int, header: BatchHeader, timestamp: int, start_offset: int
 ) -> BatchToSearch:
-    batch = os.pread(segment.opened().descriptor, header.size, position)
+    file = segment.opened()
+    batch = os.pread(file.descriptor, header.size, position)
     return BatchToSearch(batch, header, timestamp, start_offset)
