@@ -207,13 +207,14 @@ class LogDirectories:
         if self.unusable:
             return None
         name = f"{wanted.topic}-{wanted.partition}"
+        key = wanted.topic, wanted.partition
+        # Before a new log is made: that forgets what the checkpoints say of an older one.
+        end = max(_checkpointed(directory, HIGH_WATERMARKS).get(key, 0) for directory in self._directories)
         try:
             log = self.create(wanted.topic, wanted.partition, wanted.topic_id, wanted.config)
         except OSError as error:
             logger.error("%s has no log on the disk and none can be made, it is offline: %s", name, error)
             return None
-        key = wanted.topic, wanted.partition
-        end = max(_checkpointed(directory, HIGH_WATERMARKS).get(key, 0) for directory in self._directories)
         log.start_anew_at(end)
         logger.warning("%s has no log on the disk: beginning an empty one at offset %d", name, end)
         return log
