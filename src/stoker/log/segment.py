@@ -131,7 +131,8 @@ class Segment:
 
     def floor_position(self, position: int) -> int:
         """The last batch start known from the index at or before `position`; 0 if none is known."""
-        return self.offset_index.floor_position(position) if self.offset_index else 0
+        index = self.offset_index
+        return index.floor_position(position) if index is not None else 0
 
     def _walk_to(
         self, offset: int, start: OffsetEntry | None, index_interval_bytes: int | None
