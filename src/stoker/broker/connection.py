@@ -286,7 +286,9 @@ class Connection:
         except (BlockingIOError, InterruptedError):
             pass
         except OSError as error:
+            outbox.clear()
             self.close(f"lost: {error.strerror or error}", quiet=True)
+        if self.closed:
             return
         if outbox and not self._writing:
             self._loop.add_writer(self._socket, self._on_writable)
@@ -326,6 +328,7 @@ class Connection:
             self._socket.fileno(), part.file.descriptor, part.position + self._head_sent, part.length - self._head_sent
         )
         if not sent:
+            self._outbox.clear()
             self.close(f"a log segment ended early at byte {part.position + self._head_sent}")
             return
         self._head_sent += sent
