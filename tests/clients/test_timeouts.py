@@ -80,7 +80,7 @@ def test_the_delivery_timeout_bounds_a_send(java: JavaClients, topic: str, broke
         start = time.monotonic()
         # Which of the two the client tells depends on where in a retry the time is over.
         with pytest.raises(
-            ClientRefused, match="has passed since batch creation|Disconnected from node 1 due to timeout"
+            ClientRefused, match=r"has passed since batch creation|Disconnected from node 1 due to timeout"
         ):
             java.call("produce_by_key", topic=topic, keys=[None], settings=settings | {"bootstrap.servers": deaf})
         assert 1.4 < time.monotonic() - start < 10

@@ -247,20 +247,8 @@ REPAIRED: Final = {
 }
 
 
-NOT_YET: Final = {
-    "torn tail after a clean shutdown": "the log's recovery point stays past its new end, and the next start believes it",
-    f"garbage {ORDERS}/leader-epoch-checkpoint of a stopped broker": "the log can be read but not written",
-}
-
-
 @pytest.mark.acceptance("B002", "B059")
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, id=name, marks=pytest.mark.xfail(reason=NOT_YET[name], run=False) if name in NOT_YET else ())
-        for name, case in REPAIRED.items()
-    ],
-)
+@pytest.mark.parametrize("case", REPAIRED.values(), ids=REPAIRED)
 def test_repaired(case: Case, templates: DataDirectories, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """After a crash or damage on disk the log is repaired with a clear line; what is intact is read and written on."""
     data = tmp_path / "data"

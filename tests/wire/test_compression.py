@@ -128,3 +128,13 @@ def test_codecs_that_do_not_exist(codec: int) -> None:
         decompress(codec, b"", LIMIT)
     with pytest.raises(CorruptRecords, match=f"compression type {codec} does not exist"):
         compress(codec, b"")
+
+
+@pytest.mark.parametrize(("codec", "thorough"), [(Codec.GZIP, 9), (Codec.LZ4, 12), (Codec.ZSTD, 19)])
+def test_a_thorough_level_packs_tighter(codec: Codec, thorough: int) -> None:
+    words = [f"word-{number * 7919 % 1009}" for number in range(20_000)]
+    data = " ".join(words).encode()
+    light = compress(codec, data, 9 if codec is Codec.LZ4 else 1)  # 9 is lz4's fast compressor
+    tight = compress(codec, data, thorough)
+    assert len(tight) < len(light)
+    assert decompress(codec, tight, len(data)) == data

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from stoker.errors import CorruptRecords
 from stoker.log.config import LogConfig
-from stoker.log.errors import AppendRefused, LogError, OffsetOutOfRange
+from stoker.log.errors import AppendRefused, CorruptCheckpoint, LogError, OffsetOutOfRange
 from stoker.log.files import NO_FILE, FileCache, RemovedFiles, SegmentFile, sync_directory
 from stoker.log.leader_epochs import LEADER_EPOCH_FILE, LeaderEpochs
 from stoker.log.producer_state import AppendOrigin, ProducerEntry, ProducerStates, last_sequence_of
@@ -466,7 +466,12 @@ class PartitionLog:
 
     def _leader_epochs(self) -> LeaderEpochs:
         if self._epochs is None:
-            self._epochs = LeaderEpochs.load(f"{self.directory}/{LEADER_EPOCH_FILE}")
+            try:
+                self._epochs = LeaderEpochs.load(f"{self.directory}/{LEADER_EPOCH_FILE}")
+            except CorruptCheckpoint as problem:
+                # The next append begins an epoch; what is lost is where the earlier ones ended.
+                logger.warning("%s: forgetting the leader epochs", problem)
+                self._epochs = LeaderEpochs()
             self._epochs.truncate_from_end(self.log_end_offset)
             self._epochs.truncate_from_start(self.log_start_offset)
         return self._epochs
@@ -602,6 +607,7 @@ class PartitionLog:
             if is_end_known:
                 logger.warning("%s ends at offset %d, not %d", self.directory, next_offset, self.log_end_offset)
             self.log_end_offset = next_offset
+            self.recovery_point = min(self.recovery_point, next_offset)
         self._segments[-1] = self._active = active
         return active
 

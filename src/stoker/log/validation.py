@@ -243,7 +243,7 @@ def _rewritten(
     if codec != attributes & CODEC_MASK:
         if at_once:
             raise RecordsMustBeRead
-        records = _recompressed(records, attributes & CODEC_MASK, codec)
+        records = _recompressed(records, attributes & CODEC_MASK, codec, config)
         attributes = attributes & ~CODEC_MASK | codec
         if len(records) > config.max_message_bytes:
             raise _too_large(len(records), config)
@@ -256,7 +256,7 @@ def _rewritten(
     return records, header._replace(batch_length=len(records) - 12)
 
 
-def _recompressed(records: memoryview, from_codec: int, to_codec: int) -> memoryview:
+def _recompressed(records: memoryview, from_codec: int, to_codec: int, config: LogConfig) -> memoryview:
     """The same records in another codec. Only the block of records is compressed, so no record is touched."""
     try:
         block = bytes(records[HEADER_SIZE:])
@@ -265,7 +265,12 @@ def _recompressed(records: memoryview, from_codec: int, to_codec: int) -> memory
     except CorruptRecords as problem:
         raise _invalid(str(problem)) from problem
     if to_codec:
-        block = compress(to_codec, block)
+        levels = {
+            Codec.GZIP: config.compression_gzip_level,
+            Codec.LZ4: config.compression_lz4_level,
+            Codec.ZSTD: config.compression_zstd_level,
+        }
+        block = compress(to_codec, block, levels.get(Codec(to_codec)))
     batch = bytearray(records[:HEADER_SIZE])
     batch += block
     _put_batch_length(batch, 8, len(batch) - 12)

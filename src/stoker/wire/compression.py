@@ -40,23 +40,27 @@ _LITTLE_UINT32 = Layout("<I")
 _FIRST_GUESS_BYTES = 64 * 1024
 
 
-def compress(codec: int, data: Buffer) -> bytes:
-    """`data` as `codec` packs it, in the framing that Kafka's clients read."""
+DEFAULT_LEVELS = {Codec.GZIP: -1, Codec.LZ4: 9, Codec.ZSTD: 3}
+"""Kafka's defaults of compression.gzip.level and its like. lz4's means the fast compressor, any other the thorough one."""
+
+
+def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
+    """`data` as `codec` packs it, in the framing that Kafka's clients read; `level` as in compression.zstd.level."""
     match _known(codec):
         case Codec.NONE:
             return bytes(data)
         case Codec.GZIP:
             import gzip
 
-            return gzip.compress(data, mtime=0)
+            return gzip.compress(data, DEFAULT_LEVELS[Codec.GZIP] if level is None else level, mtime=0)
         case Codec.SNAPPY:
             return _compress_snappy(data)
         case Codec.LZ4:
-            return _compress_lz4(data)
+            return _compress_lz4(data, DEFAULT_LEVELS[Codec.LZ4] if level is None else level)
         case Codec.ZSTD:
             import cramjam
 
-            return bytes(cramjam.zstd.compress(data))
+            return bytes(cramjam.zstd.compress(data, DEFAULT_LEVELS[Codec.ZSTD] if level is None else level))
 
 
 def decompress(codec: int, data: Buffer, limit: int) -> bytes:
@@ -162,14 +166,22 @@ def _decompress_snappy_block(block: memoryview, left: int, limit: int) -> bytes:
         raise _damaged(Codec.SNAPPY, error) from None
 
 
-def _compress_lz4(data: Buffer) -> bytes:
+def _compress_lz4(data: Buffer, level: int) -> bytes:
     import cramjam
 
+    fast = level == DEFAULT_LEVELS[Codec.LZ4]
     view = memoryview(data)
     out = bytearray(_LZ4_HEADER)
     for start in range(0, len(view), _LZ4_BLOCK_BYTES):
         plain = view[start : start + _LZ4_BLOCK_BYTES]
-        block = bytes(cramjam.lz4.compress_block(plain, store_size=False))
+        block = bytes(
+            cramjam.lz4.compress_block(
+                plain,
+                mode="fast" if fast else "high_compression",
+                compression=None if fast else level,
+                store_size=False,
+            )
+        )
         if len(block) < len(plain):
             out += _LITTLE_UINT32.pack(len(block))
             out += block

@@ -68,7 +68,7 @@ def _decode_plain(view: memoryview, position: int) -> ProduceCall:
     (length,) = _INT16.unpack_from(view, position)
     position += 2
     transactional_id = None
-    if length >= 0:
+    if length != -1:
         transactional_id = str(_exactly(view, position, length), "utf-8")
         position += length
     acks, timeout_ms = _ACKS_AND_TIMEOUT.unpack_from(view, position)
@@ -91,7 +91,7 @@ def _decode_plain(view: memoryview, position: int) -> ProduceCall:
             index, length = _INDEX_AND_LENGTH.unpack_from(view, position)
             position += 8
             records = None
-            if length >= 0:
+            if length != -1:
                 records = _exactly(view, position, length)
                 position += length
             partitions.append(ProducedPartition(index, records))
@@ -134,6 +134,7 @@ def _decode_flexible(view: memoryview, position: int, version: int) -> ProduceCa
             partitions.append(ProducedPartition(index, records))
         position = skip_tagged_fields(view, position + 1, tagged) if (tagged := view[position]) else position + 1
         topics.append(ProducedTopic(topic, partitions))
+    skip_tagged_fields(view, position + 1, view[position])
     return ProduceCall(transactional_id, acks, timeout_ms, topics)
 
 
