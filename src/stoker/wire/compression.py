@@ -1,8 +1,8 @@
 """Compressing the records of a batch, and decompressing them without trusting what they say about their size.
 
 gzip is the standard library's; the other three are cramjam's, one wheel for all of them. Both are imported when first
-needed: a broker passes compressed batches through as they are, and most never look inside one. Kafka's framings of snappy
-and lz4 are made here, because what cramjam makes of them Kafka's Java clients do not read.
+needed: a broker passes compressed batches through as they are, and most never look inside one. Kafka's framing of snappy
+is made here, because what cramjam makes of it Kafka's Java clients do not read.
 """
 
 from collections.abc import Callable
@@ -28,14 +28,6 @@ _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + Layout(">ii").pack(1, 1)
 _XERIAL_BLOCK_BYTES = 32 * 1024
 _INT32 = Layout(">i")
-
-# A frame of lz4 whose blocks do not depend on each other (Java clients refuse others), of at most 64 KiB, without checksums;
-# the last byte of this header is a checksum of the two before it.
-_LZ4_HEADER = bytes.fromhex("04224d18 60 40 82")
-_LZ4_BLOCK_BYTES = 64 * 1024
-_LZ4_STORED = 0x8000_0000
-_LZ4_END = bytes(4)
-_LITTLE_UINT32 = Layout("<I")
 
 _FIRST_GUESS_BYTES = 64 * 1024
 
@@ -169,27 +161,11 @@ def _decompress_snappy_block(block: memoryview, left: int, limit: int) -> bytes:
 def _compress_lz4(data: Buffer, level: int) -> bytes:
     import cramjam
 
+    # Java clients refuse blocks that depend on each other.
     fast = level == DEFAULT_LEVELS[Codec.LZ4]
-    view = memoryview(data)
-    out = bytearray(_LZ4_HEADER)
-    for start in range(0, len(view), _LZ4_BLOCK_BYTES):
-        plain = view[start : start + _LZ4_BLOCK_BYTES]
-        block = bytes(
-            cramjam.lz4.compress_block(
-                plain,
-                mode="fast" if fast else "high_compression",
-                compression=None if fast else level,
-                store_size=False,
-            )
-        )
-        if len(block) < len(plain):
-            out += _LITTLE_UINT32.pack(len(block))
-            out += block
-        else:
-            out += _LITTLE_UINT32.pack(len(plain) | _LZ4_STORED)
-            out += plain
-    out += _LZ4_END
-    return bytes(out)
+    compressor = cramjam.lz4.Compressor(level=0 if fast else level, content_checksum=False, block_linked=False)
+    compressor.compress(bytes(data))
+    return bytes(compressor.finish())
 
 
 def _decompress_growing(
