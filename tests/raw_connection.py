@@ -42,7 +42,9 @@ def framed(content: bytes) -> bytes:
 @cache
 def response_type(request: type[Request]) -> type[Response]:
     """The response that is declared beside a request."""
-    found: type[Response] = getattr(importlib.import_module(request.__module__), request.__name__.removesuffix("Request") + "Response")
+    found: type[Response] = getattr(
+        importlib.import_module(request.__module__), request.__name__.removesuffix("Request") + "Response"
+    )
     return found
 
 

@@ -28,6 +28,7 @@ class Bystander:
         self._broker = broker
         self._topic = f"{TOPICS}-{next(_numbers)}"
         self._thread = threading.Thread(target=self._run, name="bystander")
+        self._begun = threading.Event()
         self._stop = threading.Event()
         self._failure: BaseException | None = None
         self.rounds = 0
@@ -38,6 +39,7 @@ class Bystander:
         with self._broker.connect() as connection:
             connection.create_topic(self._topic)
         self._thread.start()
+        self._begun.wait()
         return self
 
     def __exit__(
@@ -56,8 +58,11 @@ class Bystander:
                     self._round(connection)
                     self.longest_wait = max(self.longest_wait, time.monotonic() - began)
                     self.rounds += 1
+                    self._begun.set()
         except BaseException as failure:
             self._failure = failure
+        finally:
+            self._begun.set()
 
     def _round(self, connection: RawConnection) -> None:
         value = b"round %d" % self.rounds
