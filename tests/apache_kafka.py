@@ -8,7 +8,7 @@ ports of 127.0.0.1, keeps its data in a temporary directory and leaves nothing b
 """
 
 import base64
-import os
+import contextlib
 import shutil
 import signal
 import socket
@@ -180,7 +180,8 @@ def _free_ports(count: int) -> list[int]:
             each.close()
 
 
-if __name__ == "__main__":  # a node by hand: python tests/apache_kafka.py
-    with ApacheKafka() as node:
-        print(node.bootstrap_servers, os.getpid(), node.pid, flush=True)
-        signal.sigwait({signal.SIGINT, signal.SIGTERM})
+if __name__ == "__main__":  # a node by hand, until Ctrl-C or SIGTERM: python -m tests.apache_kafka
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with ApacheKafka() as node, contextlib.suppress(KeyboardInterrupt):
+        print(node.bootstrap_servers, flush=True)
+        signal.pause()

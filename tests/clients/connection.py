@@ -15,7 +15,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse, ProduceRequest, ProduceResponse
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from tests.clients.client import CODECS, WAIT_SECONDS, Codec
+from tests.clients.client import CODECS, WAIT_SECONDS, Code, Codec, eventually
 
 ATTRIBUTES = struct.Struct(">h")
 ATTRIBUTES_POSITION = 21
@@ -50,9 +50,9 @@ class Connection:
         [partition] = answer.responses[0].partition_responses
         return Produced(error_code=partition.error_code, base_offset=partition.base_offset)
 
-    def produce_unacknowledged(self, topic: str, batch: bytes) -> None:
-        """Send the batch to partition 0 with acks=0, and read nothing."""
-        self._send(_produce_request(topic, batch, 0), 7)
+    def produce_unacknowledged(self, topic: str, *batches: bytes) -> None:
+        """Send the batches to partition 0 with acks=0, a request each, all at once, and read nothing."""
+        self._socket.sendall(b"".join(self._frame(_produce_request(topic, each, 0), 7) for each in batches))
 
     def fetch(self, topic: str, offset: int) -> bytes:
         """The batches of partition 0 from the one that holds `offset` on."""
@@ -79,8 +79,12 @@ class Connection:
 
     def new_producer_id(self) -> tuple[int, int]:
         """A producer id and its epoch, as an idempotent producer asks for."""
-        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
-        answer = self._ask(request, InitProducerIdResponse, 0)
+
+        def ask() -> Any:
+            request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+            return self._ask(request, InitProducerIdResponse, 0)
+
+        answer = eventually(ask, lambda found: found.error_code != Code.COORDINATOR_LOAD_IN_PROGRESS)
         assert answer.error_code == 0
         return answer.producer_id, answer.producer_epoch
 
@@ -96,10 +100,13 @@ class Connection:
         return response.decode(self._receive(), version=version, header=True)
 
     def _send(self, request: Any, version: int) -> None:
+        self._socket.sendall(self._frame(request, version))
+
+    def _frame(self, request: Any, version: int) -> bytes:
         self._correlation_id += 1
         request.API_VERSION = version
         request.with_header(correlation_id=self._correlation_id, client_id="bare")
-        self._socket.sendall(request.encode(version=version, header=True, framed=True))
+        return bytes(request.encode(version=version, header=True, framed=True))
 
     def _receive(self) -> bytes:
         [length] = struct.unpack(">i", self._exactly(4))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.clients.client import CODECS, BrokerRefused, Code, Codec, Record, fresh_topic
+from tests.clients.client import CODECS, BrokerRefused, Code, Codec, Record, eventually, fresh_topic
 from tests.clients.connection import FROM_ATTRIBUTES_ON, Connection, batch, codec_of
 from tests.clients.drivers.confluent import ConfluentKafka
 from tests.clients.records import KEEP_FOREVER
@@ -56,6 +56,17 @@ def test_a_batch_without_acks_gets_no_answer(connection: Connection, topic: str)
     sent, answered = connection.api_versions_correlation()
     assert answered == sent
     assert connection.produce(topic, batch(VALUES)).base_offset == len(VALUES)
+
+
+def test_batches_without_acks_count_when_the_client_leaves_at_once(
+    broker_address: str, topic: str, confluent: ConfluentKafka
+) -> None:
+    """A producer with acks=0 sends, thinks it done and closes: what has arrived is written all the same."""
+    count = 2000
+    with Connection(broker_address) as leaving:
+        leaving.produce_unacknowledged(topic, *[batch([b"x"])] * count)
+    expected = (0, count)
+    assert eventually(lambda: confluent.offset_range(topic, 0), lambda found: found == expected) == expected
 
 
 @pytest.mark.acceptance("B050", "B051")
