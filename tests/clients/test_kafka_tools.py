@@ -166,9 +166,10 @@ def test_a_broker_config_changes_without_a_restart(tools: KafkaTools, broker_id:
     done = f"Completed updating config for broker {broker_id}.\n"
     assert tools.output(f"{entity} --alter --add-config log.retention.ms=86400000") == done
     change = "log.retention.ms=86400000"
+    expected = f"{change} sensitive=false synonyms={{DYNAMIC_BROKER_CONFIG:{change}"
     try:
-        shown = eventually(lambda: tools.output(f"{entity} --describe"), lambda output: change in output)
-        assert f"{change} sensitive=false synonyms={{DYNAMIC_BROKER_CONFIG:{change}" in shown
+        shown = eventually(lambda: tools.output(f"{entity} --describe"), lambda output: expected in output)
+        assert expected in shown
         assert "DEFAULT_CONFIG:log.retention.hours=168" in shown
     finally:
         assert tools.output(f"{entity} --alter --delete-config log.retention.ms") == done
