@@ -66,7 +66,8 @@ class Bystander:
 
     def _round(self, connection: RawConnection) -> None:
         value = b"round %d" % self.rounds
-        error, offset = connection.produce(self._topic, batch_of(value))
+        now_ms = time.time_ns() // 1_000_000  # older records would be for retention to remove
+        error, offset = connection.produce(self._topic, batch_of(value, timestamp=now_ms))
         assert (error, offset) == (ErrorCode.NONE, self.rounds)
         error, records = connection.fetch(self._topic, offset, max_wait_ms=1000)
         assert error == ErrorCode.NONE
