@@ -53,6 +53,7 @@ class Connection:
         "_dispatch",
         "_filled",
         "_head_sent",
+        "_left",
         "_loop",
         "_max_frame",
         "_on_closed",
@@ -102,6 +103,8 @@ class Connection:
         self._filled = 0
         # The reply that has been promised for the request at hand.
         self._busy_with: Deferred | None = None
+        # How the client left, once it has.
+        self._left = ""
         # More whole requests are here, but it is for others to have theirs answered.
         self._resting = False
         # What is still to be sent, and how much of its first part has been.
@@ -144,9 +147,18 @@ class Connection:
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
-            self.close(f"lost: {error.strerror or error}", quiet=True)
+            self._client_left(f"lost: {error.strerror or error}")
             return
-        self.close("closed by the client", quiet=True)
+        self._client_left("closed by the client")
+
+    def _client_left(self, how: str) -> None:
+        """What came before it left is still handled: nobody would send again what was sent with acks=0."""
+        self._left = how
+        self._stop_reading()
+        if self._busy_with is not None:
+            self._busy_with.cancel()
+            self._busy_with = None
+        self._go_on()
 
     def _take_in(self, data: memoryview, end: int) -> None:
         """Handle the frames of data[:end]; what is left over moves to memory of this connection's own."""
@@ -235,7 +247,10 @@ class Connection:
             if outcome is None:
                 return
             if isinstance(outcome, Deferred):
-                self._busy_with = outcome
+                if self._left:
+                    outcome.cancel()
+                else:
+                    self._busy_with = outcome
                 return
             self._outbox.extend(outcome)
             if len(outcome) > 1 or len(outcome[0]) > _SHORT_REPLY or len(self._outbox) >= _REPLIES_GATHERED:
@@ -259,7 +274,11 @@ class Connection:
             return
         if self._buffer is not None:
             self._handle_buffered()
-        if not self._reading and not self.closed and not self.busy:
+        if self.closed or self.busy:
+            return
+        if self._left:
+            self.close(self._left, quiet=True)
+        elif not self._reading:
             self._loop.add_reader(self._socket, self._on_readable)
             self._reading = True
 
