@@ -68,6 +68,11 @@ def order(number: int) -> tuple[bytes, bytes]:
     return f"customer-{customer:05d}".encode(), value.encode()
 
 
+def create_topic(bootstrap_servers: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result()
+
+
 def produce(bootstrap_servers: str, count: int) -> tuple[Checksum, float]:
     """Send the orders; each is in the checksum when, and in the order in which, the broker has acknowledged it."""
     producer = Producer(
@@ -110,6 +115,7 @@ def produce(bootstrap_servers: str, count: int) -> tuple[Checksum, float]:
 
 
 def consume(bootstrap_servers: str, count: int) -> tuple[Checksum, float]:
+    # librdkafka wants a group id even of who reads assigned partitions and commits nothing.
     consumer = Consumer(
         {"bootstrap.servers": bootstrap_servers, "group.id": "orders-demo", "enable.auto.commit": False}
     )
@@ -142,8 +148,7 @@ def main() -> int:
     began = time.perf_counter()
     with stoker.Broker() as broker:
         print(f"Stoker is ready on {broker.bootstrap_servers} after {time.perf_counter() - began:.2f} s")
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result()
+        create_topic(broker.bootstrap_servers)
         print(f"Created topic {TOPIC} with {PARTITIONS} partitions")
         written, produce_seconds = produce(broker.bootstrap_servers, count)
         read, consume_seconds = consume(broker.bootstrap_servers, count)

@@ -90,8 +90,8 @@ def ticking_broker(data_dir: Path, **settings: object) -> Iterator[TickingBroker
         run(server.startup())
         housekeeping = Housekeeping(server.node, server.node.log_directories, ThreadPoolExecutor(1), ())
         try:
-            host, port = server.addresses[0]
-            with RawConnection((host, port)) as connection:
+            host, _, port = server.bootstrap_servers.rpartition(":")
+            with RawConnection((host, int(port))) as connection:
                 yield TickingBroker(data_dir, clock, connection, lambda task: run(getattr(housekeeping, task)()))
         finally:
             run(server.shutdown())

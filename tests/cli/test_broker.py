@@ -65,7 +65,7 @@ def test_two_brokers_on_one_directory(broker: BrokerProcess) -> None:
     """The second is refused, naming the directory and what to do; the first is undisturbed."""
     second = BrokerProcess(broker.data_dir).launch()
     assert second.wait() == 1
-    line = second.line_with("stoker broker:", str(broker.data_dir), "in use by another process")
+    line = second.line_with("stoker broker:", str(broker.data_dir), "in use by another broker")
     assert "--data-dir" in line
     assert "Traceback" not in second.output
     create_topic(broker.bootstrap_servers, "orders")

@@ -31,6 +31,7 @@ _ROOM_AT_ONCE = 4 * 1024 * 1024
 """Memory that a frame gets when it begins. It is only resident as far as bytes have come."""
 _BUFFERS_PER_SEND = 256
 _REPLIES_GATHERED = 32
+_MORE_FOLLOWS: int = getattr(socket, "MSG_MORE", 0)  # not on macOS
 _SHORT_REPLY = 4 * 1024
 _TURN_SECONDS = 0.001
 
@@ -216,6 +217,7 @@ class Connection:
             if not _SMALLEST_FRAME <= length <= self._max_frame:
                 self.close(
                     f"a request of {length} bytes is outside {_SMALLEST_FRAME}..{self._max_frame} (socket.request.max.bytes)"
+                    + _what_it_may_be(bytes(data[position : position + 4]))
                 )
                 break
             start = position + 4
@@ -329,7 +331,7 @@ class Connection:
         flags = 0
         for part in outbox:
             if not isinstance(part, bytes):
-                flags = socket.MSG_MORE
+                flags = _MORE_FOLLOWS
                 break
             if len(buffers) == _BUFFERS_PER_SEND:
                 break
@@ -378,3 +380,12 @@ class Connection:
             self._buffer = None
         self._socket.close()
         self._on_closed(self)
+
+
+def _what_it_may_be(start: bytes) -> str:
+    """What speaks to us, if it is something that often does by mistake."""
+    if start[:2] == b"\x16\x03":
+        return "; it looks like TLS, which this listener does not speak"
+    if start in (b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI"):
+        return "; it looks like HTTP"
+    return ""

@@ -13,6 +13,7 @@ from stoker.broker.node import Node
 from stoker.broker.reply import Deferred, EncodedBody, NoReply, Reply
 from stoker.broker.request import RequestContext
 from stoker.errors import ConnectionRefusedByBroker
+from stoker.wire.api_keys import ApiKey
 from stoker.wire.frames import RequestHeader, decode_request_header, response_header
 from stoker.wire.schema import Response
 
@@ -32,7 +33,8 @@ class Dispatcher:
         header, position = decode_request_header(frame)
         api = APIS.get(header.api_key)
         if api is None:
-            raise ConnectionRefusedByBroker(f"there is no API with key {header.api_key}")
+            known = next((f", {key.name}," for key in ApiKey if key == header.api_key), "")
+            raise ConnectionRefusedByBroker(f"the API with key {header.api_key}{known} is not served")
         version = header.api_version
         if not api.min_version <= version <= api.max_version:
             if api.key == API_VERSIONS:  # answered in version 0, so that a newer client can step down

@@ -9,7 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from stoker.broker.config.server_properties import load_broker_config
+from stoker.broker.config.listeners import listener_at
+from stoker.broker.config.server_properties import load_broker_config, report
 from stoker.broker.event_loop import new_event_loop
 from stoker.broker.server import Server
 from stoker.errors import BrokerCannotStart
@@ -46,7 +47,7 @@ class Broker:
         """What a Kafka client wants to know, such as 127.0.0.1:43817."""
         if self._server is None:
             raise BrokerCannotStart("The broker is not running: use `with Broker() as broker:` or call start().")
-        return ",".join(f"{host}:{port}" for host, port in self._server.addresses)
+        return self._server.bootstrap_servers
 
     @property
     def data_dir(self) -> Path:
@@ -104,8 +105,10 @@ class Broker:
                 self._started.set()
 
     async def _serve(self) -> None:
-        settings = {"listeners": f"PLAINTEXT://{self._listen}", "log.dirs": str(self.data_dir)}
-        server = Server(load_broker_config(None, settings | self._config).config)
+        settings = {"listeners": listener_at(self._listen), "log.dirs": str(self.data_dir)}
+        loaded = load_broker_config(None, settings | self._config)
+        report(loaded)
+        server = Server(loaded.config)
         await server.startup()
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()

@@ -7,7 +7,7 @@ import shutil
 import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from logging import getLogger
+from logging import ERROR, WARNING, getLogger
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -17,7 +17,7 @@ from stoker.errors import BrokerCannotStart, CorruptRecords, DataDirectoryUnusab
 from stoker.log.checkpoints import HIGH_WATERMARKS, RECOVERY_POINTS, read_offsets
 from stoker.log.config import LogConfig
 from stoker.log.directory import META_PROPERTIES_FILE, LogDirectory, TopicPartition
-from stoker.log.errors import CorruptCheckpoint, LogDirectoryError, LogError
+from stoker.log.errors import CorruptCheckpoint, LogDirectoryError, LogDirectoryLocked, LogError
 from stoker.log.files import FileCache, RemovedFiles
 from stoker.log.partition import Clock, PartitionLog
 
@@ -216,7 +216,9 @@ class LogDirectories:
             logger.error("%s has no log on the disk and none can be made, it is offline: %s", name, error)
             return None
         log.start_anew_at(end)
-        logger.warning("%s has no log on the disk: beginning an empty one at offset %d", name, end)
+        lost = "; the records before it are lost" if end else ""
+        level = ERROR if end else WARNING
+        logger.log(level, "%s has no log on the disk: beginning an empty one at offset %d%s", name, end, lost)
         return log
 
     # -- creating and removing --------------------------------------------------------------------------------------
@@ -310,7 +312,11 @@ def _set_aside(directory: LogDirectory, topic: str, partition: int) -> None:
 
 
 def _why_not_usable(path: str, error: Exception) -> str:
-    if isinstance(error, LogDirectoryError):
+    if isinstance(error, LogDirectoryLocked):
         return f"{error}. Stop the other broker, or choose another directory with --data-dir DIR."
+    if isinstance(error, LogDirectoryError):
+        return (
+            f"{error}. Repair the file, set node.id to what it says, or choose another directory with --data-dir DIR."
+        )
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return f"The data directory {path} cannot be used: {reason}. Choose another one with --data-dir DIR."

@@ -1,13 +1,11 @@
 """The internal log of metadata records, `__cluster_metadata-0`, in Kafka's own record format.
 
-`load` replays it at start; `append` and `commit` write one batch and replay it. A batch is one change that is there
+`load` replays it at start; `append` writes one batch and replays it. A batch is one change that is there
 whole or not at all, so a topic and its partitions always come together.
 """
 
-import asyncio
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor
 from logging import getLogger
 from typing import Final
 
@@ -37,26 +35,22 @@ _MAGIC_OFFSET: Final = 16
 class MetadataLog:
     """Writes metadata records and keeps `metadata` what replaying them gives. Belongs to the event loop's thread."""
 
-    def __init__(self, log: PartitionLog, metadata: ClusterMetadata, *, clock: Clock, executor: Executor) -> None:
+    def __init__(self, log: PartitionLog, metadata: ClusterMetadata, *, clock: Clock) -> None:
         self.log = log
         self.metadata = metadata
         self._clock = clock
-        self._executor = executor
 
-    def load(self) -> int:
-        """Replay all records; returns how many. Raises DataDirectoryUnusable when one does not fit."""
-        count = 0
+    def load(self) -> None:
+        """Replay all records. Raises DataDirectoryUnusable when one does not fit."""
         for batch in batches_of(self.log):
             try:
                 for record in iterate_records(batch, _MAX_BATCH_BYTES):
                     self.metadata.replay(decode_record(record.value or b""))
-                    count += 1
             except (CorruptRecords, KeyError, IndexError, ValueError) as error:
                 raise _damaged(f"{self.log.directory} cannot be replayed: {error!r}") from error
-        return count
 
     def append(self, records: Sequence[MetadataRecord]) -> None:
-        """Write `records` as one batch and replay them. They reach the disk with the next flush: see `commit`."""
+        """Write `records` as one batch and replay them. They reach the disk with the next flush (see Flusher)."""
         if not records:
             return
         now = self._clock()
@@ -66,12 +60,6 @@ class MetadataLog:
         self.log.append(memoryview(bytearray(batch)), leader_epoch=0, origin=AppendOrigin.COORDINATOR)
         for record in records:
             self.metadata.replay(record)
-
-    async def commit(self, records: Sequence[MetadataRecord]) -> None:
-        """`append`, and return when the records are on the disk. The flush does not hold up the event loop."""
-        if records:
-            self.append(records)
-            await asyncio.get_running_loop().run_in_executor(self._executor, self.log.flush)
 
 
 def batches_of(log: PartitionLog) -> Iterator[memoryview]:

@@ -225,7 +225,7 @@ class Node:
                 change.name,
                 change.resource_type.name.lower(),
                 change.resource_name or "default",
-                "its default" if change.value is None else "changed",
+                _shown(change),
             )
         await self._metadata_flushed()
 
@@ -247,3 +247,10 @@ def _config_records(changes: Sequence[ConfigChange]) -> list[MetadataRecord]:
         )
         for change in changes
     ]
+
+
+def _shown(change: ConfigChange) -> str:
+    """A new value for the log. Topics have no secrets; the values of brokers may be some."""
+    if change.value is None:
+        return "its default"
+    return repr(change.value[:200]) if change.resource_type is ResourceType.TOPIC else "changed"

@@ -6,7 +6,7 @@ shutdown   stop accepting, close connections, bring every log to the disk, leave
 """
 
 import asyncio
-import gc
+import errno
 import os
 import socket
 import time
@@ -59,12 +59,15 @@ class Server:
         self.node: Node
 
     @property
-    def addresses(self) -> list[tuple[str, int]]:
+    def bootstrap_servers(self) -> str:
         """Where clients may connect: the host that was asked for (localhost for every interface), the port that was got."""
-        return [
-            (listener.host if listener.host not in ("", "0.0.0.0", "::") else "localhost", sock.getsockname()[1])
-            for listener, sock in self._listening
-        ]
+        return ",".join(
+            f"{_bracketed(listener.host) or 'localhost'}:{sock.getsockname()[1]}" for listener, sock in self._listening
+        )
+
+    @property
+    def is_on_every_interface(self) -> bool:
+        return any(not listener.host for listener, _ in self._listening)
 
     # -- startup ----------------------------------------------------------------------------------------------------
 
@@ -82,18 +85,16 @@ class Server:
         self._housekeeping = Housekeeping(self.node, self._directories, self._executor, self._connections)
         self._housekeeping.start()
         self._accept_connections()
-        # What start-up made lives as long as the broker: the garbage collector need not look at it again and again.
-        gc.collect()
-        gc.freeze()
 
     def _bind(self) -> None:
         for listener in self._config.listeners:
             try:
                 self._listening.append((listener, self._bound_socket(listener)))
             except OSError as error:
+                in_use = "Another broker may be running there. " if error.errno == errno.EADDRINUSE else ""
                 raise BrokerCannotStart(
                     f"Cannot listen on {listener}: {error.strerror or error}. "
-                    "Another broker may be running there; choose another address with --listen HOST:PORT."
+                    f"{in_use}Choose another address with --listen HOST:PORT."
                 ) from error
 
     def _bound_socket(self, listener: Listener) -> socket.socket:
@@ -121,7 +122,7 @@ class Server:
         began = time.monotonic()
         metadata = ClusterMetadata()
         log = self._directories.open_metadata_log()
-        metadata_log = MetadataLog(log, metadata, clock=self._clock, executor=self._executor)
+        metadata_log = MetadataLog(log, metadata, clock=self._clock)
         metadata_log.load()
         if self._directories.metadata_torn_bytes:
             _skip_producer_ids(metadata_log, self._config.node_id)
@@ -298,3 +299,7 @@ class _Rate:
     def add(self, now: float) -> None:
         self._count = self.count_in(now) + 1
         self._second = int(now)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

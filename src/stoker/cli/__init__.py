@@ -2,13 +2,18 @@
 
 import sys
 
+_INTERRUPTED = 130
+
 
 def main() -> None:
     """The `stoker` command."""
-    if sys.argv[1:2] == ["broker"]:  # ready in a fraction of a second: see stoker.cli.broker
-        from stoker.cli.broker import main as broker
+    try:
+        if sys.argv[1:2] == ["broker"]:  # ready in a fraction of a second: see stoker.cli.broker
+            from stoker.cli.broker import main as broker
 
-        sys.exit(broker(sys.argv[2:]))
-    from stoker.cli.application import application
+            sys.exit(broker(sys.argv[2:]))
+        from stoker.cli.application import application
 
-    application()
+        application()
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)

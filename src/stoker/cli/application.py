@@ -8,7 +8,7 @@ from stoker import __version__
 
 application = typer.Typer(
     name="stoker",
-    help="An event-streaming platform for Python teams: a Kafka-compatible log with Spark as its engine.",
+    help="An event-streaming platform for Python teams, on a Kafka-compatible log.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -5,6 +5,7 @@ Its options are read by argparse: importing Typer takes about as long as the bro
 
 import argparse
 import asyncio
+import gc
 import signal
 import sys
 from collections.abc import Sequence
@@ -12,7 +13,9 @@ from logging import getLogger
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stoker.broker.config.server_properties import load_broker_config, parse_overrides
+from stoker.broker.config.errors import ConfigError
+from stoker.broker.config.listeners import listener_at
+from stoker.broker.config.server_properties import load_broker_config, parse_overrides, report
 from stoker.broker.event_loop import new_event_loop
 from stoker.broker.server import Server
 from stoker.cli.logging import FORMATS, LEVELS, configure_logging
@@ -33,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     configure_logging(options.log_format, options.log_level)
     try:
         config = _load(options)
-    except (StokerError, OSError) as error:
+    except ConfigError as error:
         return _failed(error, _BAD_USAGE)
     try:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
@@ -52,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("-c", "--config", type=Path, metavar="FILE", help="a server.properties file, with Kafka's names")
-    add("-d", "--data-dir", type=Path, metavar="DIR", help="where the logs are kept; the same as log.dirs")
+    add("-d", "--data-dir", type=_directory, metavar="DIR", help="where the logs are kept; the same as log.dirs")
     add("-l", "--listen", metavar="HOST:PORT", help="the address to serve; port 0 takes a free one")
     add("-o", "--option", action="append", default=[], metavar="KEY=VALUE", help="one setting; may be repeated")
     add("--log-format", choices=FORMATS, default="text", help="how log lines are written (default: text)")
@@ -60,24 +63,24 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _directory(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("the name is empty")
+    return Path(text)
+
+
 def _load(options: argparse.Namespace) -> "BrokerConfig":
     overrides = parse_overrides(options.option)
     if options.listen is not None:
-        overrides["listeners"] = f"PLAINTEXT://{_host_and_port(options.listen)}"
+        overrides["listeners"] = listener_at(options.listen)
     if options.data_dir is not None:
         overrides["log.dirs"] = str(options.data_dir)
-    loaded = load_broker_config(options.config, overrides)
-    for warning in loaded.warnings:
-        logger.warning("%s", warning)
+    try:
+        loaded = load_broker_config(options.config, overrides)
+    except OSError as error:
+        raise ConfigError(f"--config {options.config} cannot be read: {error.strerror}") from error
+    report(loaded)
     return loaded.config
-
-
-def _host_and_port(listen: str) -> str:
-    host, colon, port = listen.rpartition(":")
-    if not colon or not port.isdecimal():
-        raise StokerError(f"--listen {listen}: the form is HOST:PORT, such as 127.0.0.1:9092 or :9092")
-    # Kafka writes every interface as no host at all, and refuses to advertise 0.0.0.0 to clients.
-    return f"{'' if host in ('0.0.0.0', '*') else host}:{port}"
 
 
 async def _serve(config: "BrokerConfig") -> None:
@@ -87,8 +90,11 @@ async def _serve(config: "BrokerConfig") -> None:
         loop.add_signal_handler(number, stop.set)
     server = Server(config)
     await server.startup()
-    addresses = ",".join(f"{host}:{port}" for host, port in server.addresses)
-    logger.info("Stoker is ready on %s, data in %s", addresses, ",".join(config.log_dirs))
+    # What start-up made lives as long as this process: the garbage collector need not look at it again and again.
+    gc.collect()
+    gc.freeze()
+    everywhere = " (every interface)" if server.is_on_every_interface else ""
+    logger.info("Stoker is ready on %s%s, data in %s", server.bootstrap_servers, everywhere, ",".join(config.log_dirs))
     await stop.wait()
     logger.info("shutting down")
     await server.shutdown()

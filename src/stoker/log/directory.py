@@ -245,6 +245,6 @@ def _lock(path: str) -> int:
     except OSError as problem:
         os.close(descriptor)
         if problem.errno in (errno.EACCES, errno.EAGAIN):
-            raise LogDirectoryLocked(f"{path} is in use by another process, which holds {LOCK_FILE}") from None
+            raise LogDirectoryLocked(f"{path} is in use by another broker, which holds {LOCK_FILE}") from None
         raise
     return descriptor

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stoker.broker.config.errors import InvalidConfig
+from stoker.broker.config.errors import ConfigError, InvalidConfig
 
 PLAINTEXT = "PLAINTEXT"
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -27,6 +27,19 @@ class Listener:
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.name}://{host}:{self.port}"
+
+
+def listener_at(address: str) -> str:
+    """`HOST:PORT` as a value of `listeners`. Raises ConfigError.
+
+    Kafka writes every interface as no host at all, and refuses to tell clients of 0.0.0.0.
+    """
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal():
+        raise ConfigError(
+            f"{address} is no address to listen on: the form is HOST:PORT, such as 127.0.0.1:9092 or :9092"
+        )
+    return f"{PLAINTEXT}://{'' if host in ('0.0.0.0', '*') else host}:{port}"
 
 
 def parse_map(name: str, text: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ More is taken than Kafka takes where that is harmless, because people paste: a c
 
 import re
 from collections.abc import Iterable, Mapping
+from logging import getLogger
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,6 +18,8 @@ from stoker.broker.config.retired import why_retired
 from stoker.broker.config.setting import ConfigType, Effect
 from stoker.broker.config.types import did_you_mean
 
+logger = getLogger("stoker.broker")
+
 _COMMENT: Final = re.compile(r"(?:\s+#|^#\s).*$", re.DOTALL)
 _ON_THE_COMMAND_LINE: Final = 0
 
@@ -27,6 +30,18 @@ class LoadedConfig(NamedTuple):
     config: BrokerConfig
     warnings: tuple[str, ...]
     without_effect: tuple[str, ...]
+
+
+def report(loaded: LoadedConfig) -> None:
+    """Say in the log what an operator should know of the settings that were given."""
+    for warning in loaded.warnings:
+        logger.warning("%s", warning)
+    planned = [name for name in loaded.without_effect if BROKER[name].effect is Effect.PLANNED]
+    if planned:
+        logger.warning("these settings are kept and shown, but have no effect yet: %s", ", ".join(planned))
+    shown = [name for name in loaded.without_effect if name not in planned]
+    if shown:
+        logger.info("these settings are kept and shown, and mean nothing on one node: %s", ", ".join(shown))
 
 
 def load_broker_config(path: Path | None = None, overrides: Mapping[str, str] | None = None) -> LoadedConfig:
