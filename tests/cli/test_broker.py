@@ -136,7 +136,7 @@ def test_log_lines_as_json(tmp_path: Path) -> None:
     [
         (["--log-format", "xml"], ["--log-format", "'xml'", "'text', 'json'"]),
         (["--log-level", "loud"], ["--log-level", "'loud'", "'debug', 'info', 'warning', 'error'"]),
-        (["--listen", "nowhere"], ["--listen nowhere", "HOST:PORT"]),
+        (["--listen", "nowhere"], ["listen on nowhere", "HOST:PORT"]),
         (["--config", "/no/such/file"], ["/no/such/file", "No such file"]),
         (["-o", "num.partitions"], ["num.partitions", "key=value"]),
         (["-o", "num.partitions=many"], ["num.partitions", "many"]),

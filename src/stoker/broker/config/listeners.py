@@ -36,9 +36,7 @@ def listener_at(address: str) -> str:
     """
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal():
-        raise ConfigError(
-            f"{address} is no address to listen on: the form is HOST:PORT, such as 127.0.0.1:9092 or :9092"
-        )
+        raise ConfigError(f"Cannot listen on {address}: the form is HOST:PORT, such as 127.0.0.1:9092 or :9092")
     return f"{PLAINTEXT}://{'' if host in ('0.0.0.0', '*') else host}:{port}"
 
 
