@@ -173,7 +173,6 @@ def test_a_record_beyond_the_topics_limit_is_too_large(client: Client, confluent
     assert confluent.offset_range(topic, 0) == (0, 1)
 
 
-@pytest.mark.acceptance("B020")
 @pytest.mark.parametrize("client", CLIENTS, indirect=True)
 def test_a_topic_is_made_when_it_is_first_written_to(client: Client, confluent: ConfluentKafka) -> None:
     """With auto.create.topics.enable, Kafka's default, a producer needs no topic: it is made with num.partitions."""

@@ -110,7 +110,7 @@ def test_a_deleted_topic_is_no_longer_listed(tools: KafkaTools, orders: str) -> 
     )
 
 
-@pytest.mark.acceptance("C026", "C029", "C030", "C032", "C033")
+@pytest.mark.acceptance("C026", "C029", "C030")
 @pytest.mark.parametrize(
     ("topic", "change"),
     [

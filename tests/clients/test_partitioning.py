@@ -83,7 +83,7 @@ def test_a_key_may_move_when_partitions_are_added(confluent: ConfluentKafka) -> 
     assert [each.key for each in confluent.read(topic, moved, count=1)] == [b"key"]
 
 
-@pytest.mark.acceptance("B003", "B005")
+@pytest.mark.acceptance("B005")
 def test_one_partition_gives_one_order_for_all_readers(confluent: ConfluentKafka, kafka_python: KafkaPython) -> None:
     """Producers that write at the same time to one partition are seen in the same order by every reader."""
     topic = fresh_topic("order")
