@@ -152,6 +152,17 @@ class Connection:
             return
         self._client_left("closed by the client")
 
+    def hung_up(self) -> None:
+        """The client is gone for good, which the event loop may have kept to itself: take in all that is left.
+
+        uvloop calls a reader once when a connection is reset, and then no more, whether it has read to the end or not.
+        """
+        while not self.closed and not self._left and not self.busy:
+            self._on_readable()
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
     def _client_left(self, how: str) -> None:
         """What came before it left is still handled: nobody would send again what was sent with acks=0."""
         self._left = how

@@ -1,6 +1,7 @@
 """What a broker does by the clock: roll and retain segments, flush, write checkpoints, forget idle producers and clients."""
 
 import asyncio
+import select
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import Executor
 from logging import getLogger
@@ -43,6 +44,7 @@ class Housekeeping:
             ("checkpoints", self.checkpoint, self._checkpoint_interval_ms, None),
             ("producers", self.expire_producers, lambda: config.producer_id_expiration_check_interval_ms, None),
             ("idle clients", self.close_idle_connections, lambda: _IDLE_CHECK_MS, None),
+            ("lost clients", self.notice_lost_connections, lambda: _IDLE_CHECK_MS, None),
         ):
             self._tasks.append(self._node.loop.create_task(self._repeat(name, work, interval_ms, delay_ms)))
 
@@ -128,6 +130,15 @@ class Housekeeping:
         for connection in tuple(self._connections):
             if now - connection.last_active > limit:
                 connection.close(f"idle for more than {limit:.0f} s (connections.max.idle.ms)", quiet=True)
+
+    def notice_lost_connections(self) -> None:
+        """Find the connections that were reset without the event loop saying so (see Connection.hung_up)."""
+        poll = select.poll()
+        by_descriptor = {connection.fileno(): connection for connection in self._connections}
+        for descriptor in by_descriptor:
+            poll.register(descriptor, 0)  # errors and hang-ups are reported always
+        for descriptor, _ in poll.poll(0):
+            by_descriptor[descriptor].hung_up()
 
     async def _in_turns(self) -> AsyncIterator[Partition]:
         for position, partition in enumerate(list(self._node.partitions)):

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Coroutine
 from functools import partial
 from logging import getLogger
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from stoker.broker.metadata import INTERNAL_TOPICS
@@ -29,12 +29,15 @@ from stoker.wire.messages.produce import (
     TopicProduceResponse,
 )
 from stoker.wire.produce_hot_path import AppendedPartition, ProduceCall, decode_produce, encode_produced
+from stoker.wire.record_batch import ATTRIBUTES_OFFSET, TRANSACTIONAL_FLAG
 
 logger = getLogger("stoker.broker")
 
 decode = decode_produce
 
 Outcome = AppendedPartition | PartitionProduceResponse
+
+_LOW_ATTRIBUTES: Final = ATTRIBUTES_OFFSET + 1
 
 
 def handle(node: Node, context: RequestContext, call: ProduceCall) -> Reply | Coroutine[Any, Any, Reply]:
@@ -53,6 +56,9 @@ def handle(node: Node, context: RequestContext, call: ProduceCall) -> Reply | Co
                 log = partition.log
                 if log is None:
                     raise AppendRefused(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {partition} is offline")
+                if len(records) > _LOW_ATTRIBUTES and records[_LOW_ATTRIBUTES] & TRANSACTIONAL_FLAG:
+                    # Nobody could end the transaction it would begin, and readers would wait for that.
+                    raise AppendRefused(ErrorCode.INVALID_TXN_STATE, "this broker has no transactions yet")
                 appended = log.append(records, leader_epoch=partition.leader_epoch, at_once=True)
             except RecordsMustBeRead:
                 # The frame's memory is reused after this function, so the batch is copied.
