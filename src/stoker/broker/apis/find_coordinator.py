@@ -42,4 +42,10 @@ def _tell_once(key_type: int, key: str, peer: str) -> None:
     if (key_type, key) not in _told and len(_told) < _KEYS_REMEMBERED:
         _told.add((key_type, key))
         kind = _KINDS.get(key_type, "coordinator key")
-        logger.warning("%s %.200r, asked for by %s, will wait in vain: %s", kind, key, peer, _MESSAGE)
+        logger.warning(
+            "%s asks for %s %.200r. %s Who subscribes, commits or begins a transaction waits in vain.",
+            peer,
+            kind,
+            key,
+            _MESSAGE,
+        )
