@@ -82,8 +82,13 @@ class PendingFetch:
 
     def look(self) -> bool:
         """Read every wanted partition; true when the reply need not wait."""
+        topic: str | UUID | None = None
+        partitions: list[Partition] = []
         for wanted in self._wanted:
-            partition = self._partitions.find(wanted.topic, wanted.index)
+            if wanted.topic is not topic:  # partitions of a topic come together, and hashing a UUID is slow
+                topic = wanted.topic
+                partitions = self._partitions.of_topic(topic) or []
+            partition = partitions[wanted.index] if 0 <= wanted.index < len(partitions) else None
             self._resolved.append(partition)
             self._fetched.append(self._read(wanted, partition))
         return self._failed or self._bytes >= self._min_bytes or not self._wanted
@@ -219,7 +224,7 @@ class PendingFetch:
         for wanted, fetched in zip(self._wanted, self._fetched, strict=True):
             if fetched is None:
                 continue
-            if wanted.topic != current:
+            if wanted.topic is not current and wanted.topic != current:
                 current = wanted.topic
                 topics.append((current, []))
             topics[-1][1].append(fetched)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 logger = getLogger("stoker.broker")
 
+_GARBAGE_THRESHOLDS = (20_000, 10, 10)
+"""A fetch of many partitions makes thousands of objects, none of them garbage in the collector's sense."""
 _CANNOT_START = 1
 _BAD_USAGE = 2
 
@@ -93,6 +95,7 @@ async def _serve(config: "BrokerConfig") -> None:
     # What start-up made lives as long as this process: the garbage collector need not look at it again and again.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*_GARBAGE_THRESHOLDS)
     everywhere = " (every interface)" if server.is_on_every_interface else ""
     logger.info("Stoker is ready on %s%s, data in %s", server.bootstrap_servers, everywhere, ",".join(config.log_dirs))
     await stop.wait()
