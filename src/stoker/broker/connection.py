@@ -4,7 +4,7 @@ The socket is read and written directly (not through an asyncio transport), so t
 into the memory it is appended from and a fetched stretch of a log goes out by sendfile.
 
 Bounded by construction: at most one request is being answered, at most one reply is waiting to be sent, and while
-either is so no more than one scratch buffer of further requests is taken in. Requests that came together are answered
+either is so only a few megabytes of further requests are taken in. Requests that came together are answered
 in short turns, between which other connections have theirs.
 """
 
@@ -13,7 +13,7 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable
-from logging import getLogger
+from logging import DEBUG, WARNING, getLogger
 from struct import Struct
 from time import monotonic
 
@@ -377,7 +377,7 @@ class Connection:
         if self.closed:
             return
         self.closed = True
-        logger.log(10 if quiet else 30, "connection from %s closed: %s", self.peer, reason)
+        logger.log(DEBUG if quiet else WARNING, "connection from %s closed: %s", self.peer, reason)
         if self._reading:
             self._loop.remove_reader(self._socket)
         if self._writing:

@@ -60,7 +60,7 @@ class Partitions:
         return self._by_id.get(topic) if isinstance(topic, UUID) else self._by_name.get(topic)
 
     def find(self, topic: str | UUID, index: int) -> Partition | None:
-        partitions = self._by_id.get(topic) if isinstance(topic, UUID) else self._by_name.get(topic)
+        partitions = self.of_topic(topic)
         return partitions[index] if partitions is not None and 0 <= index < len(partitions) else None
 
     def add(self, partition: Partition) -> None:

@@ -54,6 +54,8 @@ def compatibility_page() -> str:
         versions = (
             f"{api.min_version} to {api.max_version}" if api.min_version < api.max_version else f"{api.min_version}"
         )
+        if api.advertised_min_version is not None:
+            versions += f" (advertised from {api.advertised_min_version}, for older clients' sake)"
         lines.append(f"| {api.key} | {api.name} | {versions} | {_summary(api.module)} |\n")
     lines.append(_NOT_SERVED)
     lines += [f"| {int(key)} | {_title(key.name)} |\n" for key in ApiKey if key not in APIS]
