@@ -4,11 +4,15 @@ StokerError
 ├── MalformedMessage        bytes that are not the Kafka message they claim to be
 ├── UnencodableMessage      a message that cannot be written in the version asked for
 ├── CorruptRecords          a record batch whose bytes contradict themselves
+├── MalformedProperties     a properties file that is not one
 ├── ConnectionRefusedByBroker   a request that ends its connection
 ├── BrokerCannotStart       why a broker cannot start, and what to do
 │   └── DataDirectoryUnusable   ... because of what is in its data directory
+├── InvalidRegularExpression    coordinators/groups/subscription_patterns.py
 ├── LogError                log/errors.py
-└── ConfigError             broker/config/errors.py
+├── ConfigError             broker/config/errors.py
+├── ClientError             client/errors.py
+└── CommandFailed           cli/failure.py
 """
 
 
@@ -26,6 +30,14 @@ class UnencodableMessage(StokerError):
 
 class CorruptRecords(StokerError):
     """A record batch whose bytes contradict themselves."""
+
+
+class MalformedProperties(StokerError):
+    """A properties file that cannot be read, with the number of the line."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(f"line {line}: {reason}")
+        self.line = line
 
 
 class ConnectionRefusedByBroker(StokerError):

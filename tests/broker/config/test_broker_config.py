@@ -19,7 +19,13 @@ DERIVED = {
     "max_connections_per_ip_overrides",
     "metadata_log_dir",
 }
-TYPES = {ConfigType.BOOLEAN: bool, ConfigType.INT: int, ConfigType.LONG: int, ConfigType.STRING: str}
+TYPES = {
+    ConfigType.BOOLEAN: bool,
+    ConfigType.INT: int,
+    ConfigType.LIST: tuple[str, ...],
+    ConfigType.LONG: int,
+    ConfigType.STRING: str,
+}
 
 
 def plaintext(host: str, port: int, name: str = "PLAINTEXT") -> Listener:
@@ -157,7 +163,7 @@ def test_settings_that_cannot_be(settings: dict[str, str], message: str) -> None
     assert str(caught.value).startswith(message)
 
 
-@pytest.mark.acceptance("S019")
+@pytest.mark.acceptance("S019", "B029")
 def test_tiered_storage_is_refused_by_name() -> None:
     """Switching tiered storage on in server.properties is refused by name, since Stoker has no remote store."""
     snippet = {"remote.log.storage.system.enable": "true", "remote.log.storage.manager.class.name": "org.example.S3"}

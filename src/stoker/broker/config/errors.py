@@ -3,7 +3,6 @@
 StokerError
 └── ConfigError
     ├── InvalidConfig           a value that Kafka would refuse, or that Stoker cannot serve
-    ├── MalformedProperties     a properties file that is not one
     └── ConfigRefused    a request to show or change configs that is answered with an error code
 """
 
@@ -27,14 +26,6 @@ class InvalidConfig(ConfigError):
     def at(self, place: str) -> "InvalidConfig":
         """The same with the place where the value was written, such as a file and a line."""
         return InvalidConfig(self.name, self.value, self.reason, message=f"{place}: {self}")
-
-
-class MalformedProperties(ConfigError):
-    """A properties file that cannot be read, with the number of the line."""
-
-    def __init__(self, line: int, reason: str) -> None:
-        super().__init__(f"line {line}: {reason}")
-        self.line = line
 
 
 class ConfigRefused(ConfigError):

@@ -1,17 +1,17 @@
 """The settings of one group (KIP-848, KIP-932, KIP-1071): `kafka-configs.sh --entity-type groups`."""
 
-from stoker.broker.config.setting import PLANNED, Form, Setting, boolean, int32, string
+from stoker.broker.config.setting import HONOURED, Form, Setting, boolean, int32, string
 
 # A table reads row by row; the formatter would spread each row over a dozen lines.
 # fmt: off
 GROUP_SETTINGS: tuple[Setting, ...] = (
     int32("consumer.assignment.interval.ms", 1_000, "Shortest time between two assignments of this consumer group.",
-        at_least=0, effect=PLANNED, broker_names=("group.consumer.assignment.interval.ms",)),
+        at_least=0, effect=HONOURED, broker_names=("group.consumer.assignment.interval.ms",)),
     int32("consumer.heartbeat.interval.ms", 5_000,
         "How often a member of this consumer group is told to send a heartbeat.",
-        at_least=1, effect=PLANNED, broker_names=("group.consumer.heartbeat.interval.ms",)),
+        at_least=1, effect=HONOURED, broker_names=("group.consumer.heartbeat.interval.ms",)),
     int32("consumer.session.timeout.ms", 45_000, "Silence after which a member of this consumer group is out.",
-        at_least=1, effect=PLANNED, broker_names=("group.consumer.session.timeout.ms",)),
+        at_least=1, effect=HONOURED, broker_names=("group.consumer.session.timeout.ms",)),
     int32("share.assignment.interval.ms", 1_000, "Shortest time between two assignments of this share group.",
         at_least=0, broker_names=("group.share.assignment.interval.ms",)),
     string("share.auto.offset.reset", "latest",

@@ -149,10 +149,7 @@ class ConfigImage:
 
     def topic_integer(self, topic: str, name: str) -> int:
         """One whole number of a topic, such as `min.insync.replicas`."""
-        value = self.topic_values(topic)[name]
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise TypeError(f"{name} is no whole number: {value!r}")
-        return value
+        return _integer(name, self.topic_values(topic)[name])
 
     def group_values(self, group: str) -> Mapping[str, Value]:
         """All settings of a group that are in force, typed, by Kafka's names."""
@@ -161,6 +158,10 @@ class ConfigImage:
             for setting in GROUP.values()
         }
         return defaults | _parsed(GROUP, self.stored_of(ResourceType.GROUP, group))
+
+    def group_integer(self, group: str, name: str) -> int:
+        """One whole number of a group, such as `consumer.session.timeout.ms`."""
+        return _integer(name, self.group_values(group)[name])
 
     def client_metrics_values(self, subscription: str) -> Mapping[str, Value]:
         """All settings of a subscription to client metrics, typed."""
@@ -229,6 +230,12 @@ def topic_defaults(broker: BrokerConfig) -> dict[str, Value]:
     defaults["segment.jitter.ms"] = segment_jitter_ms(broker.values)
     defaults["flush.ms"] = flush_ms(broker.values)
     return defaults
+
+
+def _integer(name: str, value: Value) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} is no whole number: {value!r}")
+    return value
 
 
 def _parsed(settings: Mapping[str, Setting], texts: Mapping[str, str]) -> dict[str, Value]:

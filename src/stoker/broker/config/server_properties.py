@@ -4,7 +4,6 @@ More is taken than Kafka takes where that is harmless, because people paste: a c
 `broker.id=-1`. Each such thing is said in one line.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from logging import getLogger
 from pathlib import Path
@@ -12,15 +11,15 @@ from typing import Final, NamedTuple
 
 from stoker.broker.config.broker_config import BrokerConfig
 from stoker.broker.config.definitions import BROKER, TOPIC, broker_setting
-from stoker.broker.config.errors import ConfigError, InvalidConfig, MalformedProperties
-from stoker.broker.config.properties import Property, read_properties
+from stoker.broker.config.errors import ConfigError, InvalidConfig
 from stoker.broker.config.retired import why_retired
 from stoker.broker.config.setting import ConfigType, Effect
 from stoker.broker.config.types import did_you_mean
+from stoker.errors import MalformedProperties
+from stoker.properties import Property, read_properties
 
 logger = getLogger("stoker.broker")
 
-_COMMENT: Final = re.compile(r"(?:\s+#|^#\s).*$", re.DOTALL)
 _ON_THE_COMMAND_LINE: Final = 0
 
 
@@ -113,10 +112,10 @@ class _Loading:
         setting = broker_setting(found.name)
         if setting is None or setting.is_sensitive or not found.line:
             return found
-        value, comments = _COMMENT.subn("", found.value)
-        if comments:
+        bare = found.without_comment()
+        if bare != found:
             self.comment_lines.append(found.line)
-        return found._replace(value=value)
+        return bare
 
     def _warn_of_unknown_names(self) -> None:
         for name, found in self.given.items():

@@ -8,13 +8,14 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from stoker.broker.config.errors import MalformedProperties
+from stoker.errors import MalformedProperties
 
 _WHITESPACE = " \t\f"
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _NAME_END = re.compile(r"(?:\\.|[^\\=: \t\f])*", re.DOTALL)
 _SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_COMMENT = re.compile(r"(?:\s+#|^#\s).*$", re.DOTALL)
 _LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
@@ -24,6 +25,10 @@ class Property(NamedTuple):
     name: str
     value: str
     line: int
+
+    def without_comment(self) -> "Property":
+        """The same without ` # ...` behind the value: people paste that, and to Kafka it is a part of the value."""
+        return self._replace(value=_COMMENT.sub("", self.value))
 
 
 def read_properties(path: Path) -> list[Property]:

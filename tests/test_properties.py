@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.broker.config.errors import MalformedProperties
-from stoker.broker.config.properties import Property, parse_properties, read_properties
+from stoker.errors import MalformedProperties
+from stoker.properties import Property, parse_properties, read_properties
 
 
 @pytest.mark.parametrize(
