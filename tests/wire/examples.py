@@ -13,7 +13,8 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from stoker.wire import messages
+from stoker.wire import group_records, messages
+from stoker.wire.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from stoker.wire.metadata_records import RECORD_TYPES
 from stoker.wire.schema import Field, Message, Request, Response, Struct
 
@@ -41,6 +42,9 @@ def with_versions(declared: list[type[Message]]) -> list[MessageAndVersion]:
 
 MESSAGES: list[MessageAndVersion] = with_versions(list(declared_messages()))
 METADATA_RECORDS: list[MessageAndVersion] = with_versions(list(RECORD_TYPES.values()))
+GROUP_RECORD_KEYS: list[type[Message]] = list(dict.fromkeys(group_records.KEY_TYPES.values()))
+GROUP_RECORD_VALUES: list[MessageAndVersion] = with_versions(list(dict.fromkeys(group_records.VALUE_TYPES.values())))
+CONSUMER_PROTOCOL: list[MessageAndVersion] = with_versions([ConsumerProtocolSubscription, ConsumerProtocolAssignment])
 
 
 def name_of(message_and_version: MessageAndVersion) -> str:

@@ -11,8 +11,10 @@ import pytest
 
 from stoker.wire.api_keys import ApiKey
 from stoker.wire.compression import Codec
+from stoker.wire.consumer_protocol import ConsumerProtocolMessage, ConsumerProtocolSubscription
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.frames import RequestHeader, encode_request_header, response_header
+from stoker.wire.group_records import GroupRecordKey, GroupRecordValue, encode_key
 from stoker.wire.metadata_records import MetadataRecord, encode_record
 from stoker.wire.record_batch import (
     BatchHeader,
@@ -27,7 +29,16 @@ from stoker.wire.record_batch import (
 )
 from stoker.wire.schema import Field, Request, Struct
 from tests.apache_kafka import CLASS_PATH
-from tests.wire.examples import MESSAGES, METADATA_RECORDS, MessageAndVersion, examples_of, name_of
+from tests.wire.examples import (
+    CONSUMER_PROTOCOL,
+    GROUP_RECORD_KEYS,
+    GROUP_RECORD_VALUES,
+    MESSAGES,
+    METADATA_RECORDS,
+    MessageAndVersion,
+    examples_of,
+    name_of,
+)
 
 pytestmark = pytest.mark.java
 
@@ -85,6 +96,39 @@ def test_metadata_records(kafka: Kafka, record_and_version: MessageAndVersion) -
         assert isinstance(original, MetadataRecord)
         encoded = encode_record(original, version)
         answer = kafka.ask("record", 0, 0, encoded)
+        assert answer.written == encoded
+        assert answer.understood == as_kafka_tells_it(original, version)
+
+
+@pytest.mark.parametrize("key_type", GROUP_RECORD_KEYS)
+def test_keys_of_group_records(kafka: Kafka, key_type: type[GroupRecordKey]) -> None:
+    for original in examples_of(key_type, 0, 5):
+        assert isinstance(original, GroupRecordKey)
+        encoded = encode_key(original)
+        answer = kafka.ask("group-key", data=encoded)
+        assert answer.written == encoded
+        assert answer.understood == as_kafka_tells_it(original, 0)
+
+
+@pytest.mark.parametrize("value_and_version", GROUP_RECORD_VALUES, ids=name_of)
+def test_values_of_group_records(kafka: Kafka, value_and_version: MessageAndVersion) -> None:
+    value_type, version = value_and_version
+    for original in examples_of(value_type, version, 10):
+        assert isinstance(original, GroupRecordValue)
+        encoded = version.to_bytes(2, "big") + original.encode(version)
+        answer = kafka.ask("group-value", original.RECORD_TYPE, data=encoded)
+        assert answer.written == encoded
+        assert answer.understood == as_kafka_tells_it(original, version)
+
+
+@pytest.mark.parametrize("message_and_version", CONSUMER_PROTOCOL, ids=name_of)
+def test_consumer_protocol(kafka: Kafka, message_and_version: MessageAndVersion) -> None:
+    message, version = message_and_version
+    kind = "subscription" if message is ConsumerProtocolSubscription else "assignment"
+    for original in examples_of(message, version, 5):
+        assert isinstance(original, ConsumerProtocolMessage)
+        encoded = original.to_bytes(version)
+        answer = kafka.ask(kind, data=encoded)
         assert answer.written == encoded
         assert answer.understood == as_kafka_tells_it(original, version)
 

@@ -134,7 +134,7 @@ class DecoderSource(Source):
         nullable = field.is_nullable_in(self.version)
         if field.kind == "struct":
             assert field.struct is not None
-            self.optional_structure(field.struct, target, nullable)
+            self.optional_structure(field.struct, target, nullable, tagged=field.tag is not None)
         elif field.kind == "array":
             self.array(field, target, nullable)
         else:
@@ -150,7 +150,8 @@ class DecoderSource(Source):
         else:
             self.sized(kind, target, nullable)
 
-    def optional_structure(self, struct: type[Struct], target: str, nullable: bool) -> None:
+    def optional_structure(self, struct: type[Struct], target: str, nullable: bool, tagged: bool) -> None:
+        # Before one that may be null stands a byte, 1 if it is not; null is -1, or 0 if the field is tagged.
         local = f"o{self.number()}"
         if not nullable:
             self.flush()
@@ -160,7 +161,7 @@ class DecoderSource(Source):
         marker = f"m{self.number()}"
         self.read(marker, "b")
         self.flush()
-        self.emit(f"if {marker} < 0: {target} = None")
+        self.emit(f"if {marker} < {int(tagged)}: {target} = None")
         self.emit("else:")
         self.depth += 1
         self.structure(struct, local)

@@ -91,7 +91,7 @@ class EncoderSource(Source):
         nullable = field.is_nullable_in(self.version)
         if field.kind == "struct":
             assert field.struct is not None
-            self.optional_structure(field.struct, source, nullable)
+            self.optional_structure(field.struct, source, nullable, tagged=field.tag is not None)
         elif field.kind == "array":
             self.array(field, source, nullable)
         else:
@@ -105,7 +105,7 @@ class EncoderSource(Source):
         else:
             self.sized(kind, source, nullable)
 
-    def optional_structure(self, struct: type[Struct], source: str, nullable: bool) -> None:
+    def optional_structure(self, struct: type[Struct], source: str, nullable: bool, tagged: bool) -> None:
         local = f"o{self.number()}"
         if not nullable:
             self.emit(f"{local} = {source}")
@@ -113,7 +113,7 @@ class EncoderSource(Source):
             return
         self.flush()
         self.emit(f"{local} = {source}")
-        self.emit(f"if {local} is None: {self.out}.append(255)")
+        self.emit(f"if {local} is None: {self.out}.append({0 if tagged else 255})")
         self.emit("else:")
         self.depth += 1
         self.write("1", "b")

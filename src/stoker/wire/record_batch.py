@@ -6,6 +6,7 @@ from the attributes on, so that a broker may write base offset and leader epoch 
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
+from functools import lru_cache
 from struct import Struct as Layout
 from struct import error as struct_error
 from typing import NamedTuple
@@ -40,6 +41,8 @@ DELETE_HORIZON_FLAG = 0x40
 
 _MINIMUM_RECORD_SIZE = 7
 _CRC = Layout(">I")
+_NULL = b"\1"
+"""The length -1."""
 _CONTROL_KEY = Layout(">hh")
 _END_TRANSACTION_MARKER = Layout(">hi")
 
@@ -277,7 +280,7 @@ def build_batch(
         last_delta = record.offset - base_offset if keep_offsets else count
         if last_delta < 0:
             raise ValueError(f"record at offset {record.offset} is before the base offset {base_offset}")
-        _append_record(body, record, record.timestamp - base_timestamp, last_delta)
+        append_record(body, record.timestamp - base_timestamp, last_delta, record.key, record.value, record.headers)
         count += 1
     if last_offset_delta is not None:
         if last_offset_delta < last_delta:
@@ -292,6 +295,38 @@ def build_batch(
         | (CONTROL_FLAG if control else 0)
         | (DELETE_HORIZON_FLAG if delete_horizon_ms is not None else 0)
     )
+    return bytes(
+        _sealed(
+            body,
+            count,
+            codec=codec,
+            attributes=attributes,
+            last_delta=last_delta,
+            timestamps=(base_timestamp, max_timestamp),
+            base_offset=base_offset,
+            leader_epoch=leader_epoch,
+            producer=(producer_id, producer_epoch, base_sequence),
+        )
+    )
+
+
+def build_batch_at(timestamp: int, body: bytearray, count: int, *, codec: int = Codec.NONE) -> bytearray:
+    """A batch of `count` records that `append_record` wrote to `body`, all of this timestamp. It may be written into."""
+    return _sealed(body, count, codec=codec, attributes=codec, last_delta=count - 1, timestamps=(timestamp, timestamp))
+
+
+def _sealed(
+    body: bytearray,
+    count: int,
+    *,
+    codec: int,
+    attributes: int,
+    last_delta: int,
+    timestamps: tuple[int, int],
+    base_offset: int = 0,
+    leader_epoch: int = NO_LEADER_EPOCH,
+    producer: tuple[int, int, int] = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE),
+) -> bytearray:
     packed = body if codec == Codec.NONE else compress(codec, body)
     batch = bytearray(HEADER_SIZE)
     HEADER.pack_into(
@@ -304,39 +339,50 @@ def build_batch(
         0,
         attributes,
         last_delta,
-        base_timestamp,
-        max_timestamp,
-        producer_id,
-        producer_epoch,
-        base_sequence,
+        *timestamps,
+        *producer,
         count,
     )
     batch += packed
     with memoryview(batch) as view:
         _CRC.pack_into(batch, CRC_OFFSET, crc32c(view[ATTRIBUTES_OFFSET:]))
-    return bytes(batch)
+    return batch
 
 
-def _append_record(body: bytearray, record: Record, timestamp_delta: int, offset_delta: int) -> None:
-    out = bytearray(b"\0")
-    out += encode_varint(timestamp_delta)
-    out += encode_varint(offset_delta)
-    _append_bytes(out, record.key)
-    _append_bytes(out, record.value)
-    out += encode_varint(len(record.headers))
-    for key, value in record.headers:
-        _append_bytes(out, key.encode())
-        _append_bytes(out, value)
+def append_record(
+    body: bytearray,
+    timestamp_delta: int,
+    offset_delta: int,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Sequence[tuple[str, bytes | None]] = (),
+) -> None:
+    """Write a record to what will be the records of a batch."""
+    out = b"".join(
+        (
+            b"\0",
+            encode_varint(timestamp_delta),
+            encode_varint(offset_delta),
+            _NULL if key is None else encode_varint(len(key)),
+            key or b"",
+            _NULL if value is None else encode_varint(len(value)),
+            value or b"",
+            _encoded_headers(headers) if headers else b"\0",
+        )
+    )
     body += encode_varint(len(out))
     body += out
 
 
-def _append_bytes(out: bytearray, data: bytes | None) -> None:
-    if data is None:
-        out += b"\1"
-    else:
-        out += encode_varint(len(data))
-        out += data
+def _encoded_headers(headers: Sequence[tuple[str, bytes | None]]) -> bytes:
+    out = bytearray(encode_varint(len(headers)))
+    for name, value in headers:
+        key = name.encode()
+        out += encode_varint(len(key))
+        out += key
+        out += _NULL if value is None else encode_varint(len(value))
+        out += value or b""
+    return bytes(out)
 
 
 def build_end_transaction_batch(
@@ -396,6 +442,7 @@ def decode_varint(data: Buffer, position: int) -> tuple[int, int]:
     raise CorruptRecords("has a varint of more than 10 bytes")
 
 
+@lru_cache(maxsize=4096)  # lengths and deltas are small and come again and again
 def encode_varint(value: int) -> bytes:
     """A zigzag varint of a number that fits in 64 bits."""
     rest = (value << 1) ^ (value >> 63)

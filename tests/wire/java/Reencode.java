@@ -12,6 +12,8 @@ import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.errors.RetriableException;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.message.ApiMessageType;
+import org.apache.kafka.common.message.ConsumerProtocolAssignment;
+import org.apache.kafka.common.message.ConsumerProtocolSubscription;
 import org.apache.kafka.common.metadata.MetadataJsonConverters;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.ApiMessage;
@@ -25,12 +27,18 @@ import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
 import org.apache.kafka.common.record.internal.MutableRecordBatch;
 import org.apache.kafka.common.record.internal.Record;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
+import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
+import org.apache.kafka.coordinator.group.generated.CoordinatorRecordJsonConverters;
+import org.apache.kafka.coordinator.group.generated.CoordinatorRecordType;
 import org.apache.kafka.metadata.MetadataRecordSerde;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
 
 /**
  * Reads lines "kind key version base64" and answers each with what Kafka understood, as JSON, and the bytes it would write:
- * "base64 TAB json", or "! reason". Kinds: request, response, record (of the metadata log), batch, errors, keys.
+ * "base64 TAB json", or "! reason". Kinds: request, response, record (of the metadata log),
+ * group-key and group-value (of a record of __consumer_offsets, where key is its type and a value starts with its version),
+ * subscription and assignment (of the consumer protocol), batch, errors, keys.
  */
 public class Reencode {
     private static final JsonNodeFactory JSON = JsonNodeFactory.instance;
@@ -60,6 +68,14 @@ public class Reencode {
                 return message(ApiMessageType.fromApiKey(key).newResponse(), version, bytes);
             case "record":
                 return record(bytes);
+            case "group-key":
+                return groupKey(CoordinatorRecordType.fromId(bytes.getShort()), bytes);
+            case "group-value":
+                return versionFirst(CoordinatorRecordType.fromId(key).newRecordValue(), bytes);
+            case "subscription":
+                return versionFirst(new ConsumerProtocolSubscription(), bytes);
+            case "assignment":
+                return versionFirst(new ConsumerProtocolAssignment(), bytes);
             case "batch":
                 return batch(bytes);
             case "errors":
@@ -69,12 +85,30 @@ public class Reencode {
         }
     }
 
+    private static String groupKey(CoordinatorRecordType type, ByteBuffer bytes) {
+        ApiMessage key = type.newRecordKey();
+        key.read(new ByteBufferAccessor(bytes), (short) 0);
+        requireEnd(bytes);
+        byte[] written = new GroupCoordinatorRecordSerde().serializeKey(CoordinatorRecord.tombstone(key));
+        return base64(ByteBuffer.wrap(written)) + "\t" + CoordinatorRecordJsonConverters.writeRecordKeyAsJson(key);
+    }
+
+    private static String versionFirst(ApiMessage message, ByteBuffer bytes) throws Exception {
+        short version = bytes.getShort();
+        message.read(new ByteBufferAccessor(bytes), version);
+        requireEnd(bytes);
+        return base64(MessageUtil.toVersionPrefixedByteBuffer(version, message)) + "\t" + json(message, version);
+    }
+
     private static String message(ApiMessage message, short version, ByteBuffer bytes) throws Exception {
         message.read(new ByteBufferAccessor(bytes), version);
         requireEnd(bytes);
+        return base64(MessageUtil.toByteBufferAccessor(message, version).buffer()) + "\t" + json(message, version);
+    }
+
+    private static JsonNode json(ApiMessage message, short version) throws Exception {
         Class<?> converter = Class.forName(message.getClass().getName() + "JsonConverter");
-        JsonNode json = (JsonNode) converter.getMethod("write", message.getClass(), short.class).invoke(null, message, version);
-        return base64(MessageUtil.toByteBufferAccessor(message, version).buffer()) + "\t" + json;
+        return (JsonNode) converter.getMethod("write", message.getClass(), short.class).invoke(null, message, version);
     }
 
     private static String record(ByteBuffer bytes) {
