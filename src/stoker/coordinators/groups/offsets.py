@@ -1,0 +1,326 @@
+"""Committed offsets: how far each group has read, committed by members and by whoever has no membership."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from stoker.coordinators.groups.classic_protocol import ClassicProtocol
+from stoker.coordinators.groups.consumer_group import ConsumerGroup
+from stoker.coordinators.groups.context import GroupContext
+from stoker.coordinators.groups.group import Group
+from stoker.coordinators.result import Result
+from stoker.wire.error_codes import ErrorCode
+from stoker.wire.group_records import GroupRecord, OffsetCommitKey, OffsetCommitValue
+from stoker.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from stoker.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from stoker.wire.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from stoker.wire.topic_commits import TopicCommits
+
+_TOPIC_IDS_FROM = 10
+"""The version of OffsetCommit and OffsetFetch that names topics by their id (KIP-848)."""
+_GROUP_ID_NOT_FOUND_FROM = 9
+_BROKERS_RETENTION = -1
+_OF_ANOTHER_EPOCH = {ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.ILLEGAL_GENERATION}
+_LATEST_MS = 2**63 - 1
+_NO_TOPIC_ID = UUID(int=0)
+
+
+class CommittedOffset(NamedTuple):
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp: int
+    expire_timestamp: int
+    """-1: the broker's retention counts."""
+
+
+TopicOffsets = dict[int, CommittedOffset]
+
+
+class Offsets:
+    """The offsets of all groups. Changed by `replay` alone."""
+
+    def __init__(self, context: GroupContext, classic: ClassicProtocol) -> None:
+        self._context = context
+        self._classic = classic
+        self._by_group: dict[str, dict[str, TopicOffsets]] = {}
+
+    def replay(self, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
+        if value is not None:
+            self._committed(key.group, key.topic)[key.partition] = CommittedOffset(
+                value.offset, value.leader_epoch, value.metadata, value.commit_timestamp, value.expire_timestamp
+            )
+            return
+        topics = self._by_group.get(key.group)
+        partitions = topics.get(key.topic) if topics is not None else None
+        if topics is None or partitions is None:
+            return
+        partitions.pop(key.partition, None)
+        if not partitions:
+            del topics[key.topic]
+            if not topics:
+                del self._by_group[key.group]
+
+    def replay_commits(self, commits: TopicCommits) -> None:
+        offsets = self._committed(commits.group, commits.topic)
+        _, _, _, commit_timestamp, expire_timestamp, partitions = commits
+        for partition in partitions:
+            offsets[partition.partition_index] = CommittedOffset(
+                partition.committed_offset,
+                partition.committed_leader_epoch,
+                partition.committed_metadata or "",
+                commit_timestamp,
+                expire_timestamp,
+            )
+
+    def _committed(self, group_id: str, topic: str) -> TopicOffsets:
+        """A commit for a group that is not there makes it: a simple consumer has no membership (as in Kafka)."""
+        if group_id not in self._context.groups:
+            self._classic.get_or_create_empty(group_id)
+        return self._by_group.setdefault(group_id, {}).setdefault(topic, {})
+
+    def of_group(self, group_id: str) -> dict[str, TopicOffsets]:
+        return self._by_group.get(group_id, {})
+
+    # -- commit -----------------------------------------------------------------------------------------------------
+
+    def commit(self, request: OffsetCommitRequest, version: int) -> Result[TopicCommits, OffsetCommitResponse]:
+        """Topics that are not there are refused as such, whoever asks; the others with what speaks against the member."""
+        refusal = self._may_commit(request, version)
+        now = self._context.wall_clock()
+        retention = request.retention_time_ms
+        expires = -1 if retention == _BROKERS_RETENTION else min(now + retention, _LATEST_MS)
+        commits: list[TopicCommits] = []
+        reply = OffsetCommitResponse(topics=[])
+        for topic in request.topics:
+            name, topic_id, errors = self._check_topic(request, topic, version, refusal)
+            accepted: Sequence[OffsetCommitRequestPartition] = topic.partitions
+            if errors:
+                accepted = [partition for partition in accepted if partition.partition_index not in errors]
+            if accepted:
+                commits.append(TopicCommits(request.group_id, name, topic_id, now, expires, accepted))
+            reply.topics.append(_answer(topic, errors))
+        return Result(commits, reply)
+
+    def _may_commit(self, request: OffsetCommitRequest, version: int) -> ErrorCode:
+        group = self._context.groups.get(request.group_id)
+        if group is None:
+            if request.generation_id_or_member_epoch < 0:
+                return ErrorCode.NONE
+            return ErrorCode.GROUP_ID_NOT_FOUND if version >= _GROUP_ID_NOT_FOUND_FROM else ErrorCode.ILLEGAL_GENERATION
+        error = group.commit_error(
+            request.member_id, request.group_instance_id, request.generation_id_or_member_epoch, version
+        )
+        if error is ErrorCode.NONE:
+            self._classic.touch(group, request.member_id)
+        return error
+
+    def _check_topic(
+        self, request: OffsetCommitRequest, topic: OffsetCommitRequestTopic, version: int, refusal: ErrorCode
+    ) -> tuple[str, UUID, dict[int, ErrorCode]]:
+        """The topic's name and id, and which of its partitions cannot be committed."""
+        topics = self._context.topics
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if version >= _TOPIC_IDS_FROM:
+            name, topic_id = topics.topic_name(topic.topic_id) or "", topic.topic_id
+            if not name:
+                unknown = ErrorCode.UNKNOWN_TOPIC_ID
+        else:
+            name, topic_id = topic.name, topics.topic_id(topic.name) or _NO_TOPIC_ID
+        count = topics.partition_count(name) or 0
+        longest = self._context.settings.offset_metadata_max_bytes
+        errors: dict[int, ErrorCode] = {}
+        for partition in topic.partitions:
+            index = partition.partition_index
+            error = refusal
+            if not 0 <= index < count:
+                error = unknown
+            elif error in _OF_ANOTHER_EPOCH:
+                error = self._refusal_of_partition(request, topic_id, index, refusal)
+            if error is ErrorCode.NONE and partition.committed_metadata and len(partition.committed_metadata) > longest:
+                error = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            if error is not ErrorCode.NONE:
+                errors[index] = error
+        return name, topic_id, errors
+
+    def _refusal_of_partition(
+        self, request: OffsetCommitRequest, topic_id: UUID, partition: int, refusal: ErrorCode
+    ) -> ErrorCode:
+        group = self._context.groups.get(request.group_id)
+        if not isinstance(group, ConsumerGroup):
+            return refusal
+        return group.partition_commit_error(
+            request.member_id, request.generation_id_or_member_epoch, topic_id, partition
+        )
+
+    # -- fetch ------------------------------------------------------------------------------------------------------
+
+    def fetch(self, request: OffsetFetchRequestGroup, version: int) -> OffsetFetchResponseGroup:
+        """The offsets of some partitions, or with topics=None all there are. A group that is not there has none."""
+        group = self._context.groups.get(request.group_id)
+        if group is not None:
+            error = group.fetch_error(request.member_id, request.member_epoch)
+            if error is not ErrorCode.NONE:
+                return OffsetFetchResponseGroup(group_id=request.group_id, topics=[], error_code=error)
+        committed = self.of_group(request.group_id)
+        if request.topics is None:
+            topics = [self._all_of(name, partitions) for name, partitions in committed.items()]
+        else:
+            topics = [self._asked(topic, committed, version) for topic in request.topics]
+        if version >= _TOPIC_IDS_FROM:  # a deleted topic has no id to name it by
+            topics = [topic for topic in topics if request.topics is not None or topic.topic_id != _NO_TOPIC_ID]
+        return OffsetFetchResponseGroup(group_id=request.group_id, topics=topics)
+
+    def _all_of(self, name: str, partitions: TopicOffsets) -> OffsetFetchResponseTopics:
+        return OffsetFetchResponseTopics(
+            name=name,
+            topic_id=self._context.topics.topic_id(name) or _NO_TOPIC_ID,
+            partitions=[_committed(index, value) for index, value in partitions.items()],
+        )
+
+    def _asked(
+        self, topic: OffsetFetchRequestTopics, committed: dict[str, TopicOffsets], version: int
+    ) -> OffsetFetchResponseTopics:
+        name: str | None = topic.name
+        error = ErrorCode.NONE
+        if version >= _TOPIC_IDS_FROM:
+            name = self._context.topics.topic_name(topic.topic_id)
+            if name is None:
+                error = ErrorCode.UNKNOWN_TOPIC_ID
+        offsets = committed.get(name, {}) if name is not None else {}
+        return OffsetFetchResponseTopics(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partitions=[_committed(index, offsets.get(index), error) for index in topic.partition_indexes],
+        )
+
+    # -- delete and expire ------------------------------------------------------------------------------------------
+
+    def delete(self, request: OffsetDeleteRequest) -> Result[GroupRecord, OffsetDeleteResponse]:
+        group = self._context.groups.get(request.group_id)
+        if not request.group_id:
+            return Result([], OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID))
+        if group is None:
+            return Result([], OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND))
+        error = group.offset_delete_error()
+        if error is not ErrorCode.NONE:
+            return Result([], OffsetDeleteResponse(error_code=error))
+        tombstones: dict[tuple[str, int], GroupRecord] = {}
+        topics = []
+        for topic in request.topics:
+            known = self._context.topics.partition_count(topic.name) or 0
+            subscribed = group.is_subscribed_to(topic.name)
+            committed = self.of_group(request.group_id).get(topic.name, {})
+            partitions = []
+            for asked in topic.partitions:
+                index = asked.partition_index
+                error = ErrorCode.NONE
+                if not 0 <= index < known:
+                    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                elif subscribed:
+                    error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+                elif index in committed:
+                    tombstones[topic.name, index] = _tombstone(request.group_id, topic.name, index)
+                partitions.append(OffsetDeleteResponsePartition(partition_index=index, error_code=error))
+            topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=partitions))
+        return Result(list(tombstones.values()), OffsetDeleteResponse(topics=topics))
+
+    def tombstones_of(self, group_id: str) -> list[GroupRecord]:
+        return [
+            _tombstone(group_id, topic, index)
+            for topic, partitions in self.of_group(group_id).items()
+            for index in partitions
+        ]
+
+    def tombstones_of_topics(self, topics: frozenset[str]) -> Iterator[tuple[str, list[GroupRecord]]]:
+        """What deleted topics leave behind, group by group."""
+        for group_id, committed in self._by_group.items():
+            gone = topics & committed.keys()
+            if gone:
+                yield group_id, [_tombstone(group_id, topic, index) for topic in gone for index in committed[topic]]
+
+    def abandon(self, group_id: str) -> None:
+        """Their log is gone."""
+        self._by_group.pop(group_id, None)
+
+    def expired(self, group: Group) -> tuple[list[GroupRecord], bool]:
+        """Tombstones of the offsets whose retention is over, and whether that leaves the group none (KIP-211)."""
+        now = self._context.wall_clock()
+        retention_ms = self._context.settings.offsets_retention_ms
+        records: list[GroupRecord] = []
+        kept = False
+        for topic, partitions in self.of_group(group.group_id).items():
+            subscribed = group.is_subscribed_to(topic)
+            for index, value in partitions.items():
+                if not subscribed and self._is_over(group, value, now, retention_ms):
+                    records.append(_tombstone(group.group_id, topic, index))
+                else:
+                    kept = True
+        return records, not kept
+
+    def _is_over(self, group: Group, value: CommittedOffset, now: int, retention_ms: int) -> bool:
+        since = group.offsets_expire_since(value.commit_timestamp)
+        if since is None:
+            return False
+        if value.expire_timestamp != -1:
+            return now >= value.expire_timestamp
+        return now - since >= retention_ms
+
+
+def refused_commit(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
+    """The same error for every partition: the message has no other place for it."""
+    return OffsetCommitResponse(
+        topics=[
+            _answer(topic, {partition.partition_index: error for partition in topic.partitions})
+            for topic in request.topics
+        ]
+    )
+
+
+def _answer(topic: OffsetCommitRequestTopic, errors: Mapping[int, ErrorCode]) -> OffsetCommitResponseTopic:
+    return OffsetCommitResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=[
+            OffsetCommitResponsePartition(
+                partition_index=partition.partition_index,
+                error_code=errors.get(partition.partition_index, ErrorCode.NONE),
+            )
+            for partition in topic.partitions
+        ],
+    )
+
+
+def _committed(
+    index: int, value: CommittedOffset | None, error: ErrorCode = ErrorCode.NONE
+) -> OffsetFetchResponsePartitions:
+    if value is None:
+        return OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, metadata="", error_code=error)
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=value.offset,
+        committed_leader_epoch=value.leader_epoch,
+        metadata=value.metadata,
+    )
+
+
+def _tombstone(group_id: str, topic: str, partition: int) -> GroupRecord:
+    return GroupRecord(OffsetCommitKey(group=group_id, topic=topic, partition=partition), None)
