@@ -13,6 +13,8 @@ from stoker.wire.messages.alter_partition_reassignments import (
     ReassignableTopic,
 )
 from stoker.wire.messages.api_versions import ApiVersionsRequest
+from stoker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from stoker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from stoker.wire.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
@@ -24,10 +26,12 @@ from stoker.wire.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from stoker.wire.messages.delete_groups import DeleteGroupsRequest
 from stoker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from stoker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from stoker.wire.messages.describe_cluster import DescribeClusterRequest
 from stoker.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from stoker.wire.messages.describe_groups import DescribeGroupsRequest
 from stoker.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 from stoker.wire.messages.describe_producers import DescribeProducersRequest
 from stoker.wire.messages.describe_producers import TopicRequest as ProducersOfTopic
@@ -37,11 +41,31 @@ from stoker.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartiti
 from stoker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from stoker.wire.messages.find_coordinator import FindCoordinatorRequest
 from stoker.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
+from stoker.wire.messages.heartbeat import HeartbeatRequest
 from stoker.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from stoker.wire.messages.init_producer_id import InitProducerIdRequest
+from stoker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from stoker.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from stoker.wire.messages.list_groups import ListGroupsRequest
 from stoker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from stoker.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from stoker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from stoker.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from stoker.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from stoker.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
 from stoker.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
@@ -49,6 +73,7 @@ from stoker.wire.messages.offset_for_leader_epoch import (
 )
 from stoker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from stoker.wire.messages.push_telemetry import PushTelemetryRequest
+from stoker.wire.messages.sync_group import SyncGroupRequest
 from stoker.wire.schema import Request
 from tests.raw_connection import batch_of
 
@@ -106,6 +131,97 @@ def _find_coordinator(target: Target, version: int) -> Iterator[Request]:
         yield FindCoordinatorRequest(key="orders-group")
     else:
         yield FindCoordinatorRequest(coordinator_keys=["orders-group", "payments-group"])
+
+
+def _join_group(target: Target, version: int) -> Iterator[Request]:
+    yield JoinGroupRequest(
+        group_id=f"joined-by-version-{version}",  # one of its own: in another's, others would be waited for
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        member_id="",
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"\0\0\0\0\0\0\xff\xff\xff\xff")],
+    )
+
+
+def _sync_group(target: Target, version: int) -> Iterator[Request]:
+    yield SyncGroupRequest(
+        group_id="no-members-yet",
+        generation_id=1,
+        member_id="nobody",
+        protocol_type="consumer",
+        protocol_name="range",
+    )
+
+
+def _heartbeat(target: Target, version: int) -> Iterator[Request]:
+    yield HeartbeatRequest(group_id="no-members-yet", generation_id=1, member_id="nobody")
+
+
+def _leave_group(target: Target, version: int) -> Iterator[Request]:
+    leaving = {"members": [MemberIdentity(member_id="nobody")]} if version >= 3 else {"member_id": "nobody"}
+    yield LeaveGroupRequest(group_id="no-members-yet", **leaving)
+
+
+def _offset_commit(target: Target, version: int) -> Iterator[Request]:
+    named = {"topic_id": target.topic_id} if version >= 10 else {"name": target.topic}
+    committed = OffsetCommitRequestPartition(partition_index=0, committed_offset=7, committed_metadata="so far")
+    yield OffsetCommitRequest(group_id="simple", topics=[OffsetCommitRequestTopic(**named, partitions=[committed])])
+
+
+def _offset_fetch(target: Target, version: int) -> Iterator[Request]:
+    if version < 8:
+        yield OffsetFetchRequest(
+            group_id="simple", topics=[OffsetFetchRequestTopic(name=target.topic, partition_indexes=[0, 1])]
+        )
+        if version >= 2:
+            yield OffsetFetchRequest(group_id="simple", topics=None)
+        return
+    named = {"topic_id": target.topic_id} if version >= 10 else {"name": target.topic}
+    some = [OffsetFetchRequestTopics(**named, partition_indexes=[0, 1])]
+    yield OffsetFetchRequest(
+        groups=[
+            OffsetFetchRequestGroup(group_id="simple", topics=some),
+            OffsetFetchRequestGroup(group_id="unheard-of", topics=None),
+        ]
+    )
+
+
+def _offset_delete(target: Target, version: int) -> Iterator[Request]:
+    yield OffsetDeleteRequest(
+        group_id="simple",
+        topics=[OffsetDeleteRequestTopic(name=target.topic, partitions=[OffsetDeleteRequestPartition()])],
+    )
+
+
+def _describe_groups(target: Target, version: int) -> Iterator[Request]:
+    yield DescribeGroupsRequest(groups=["simple", "unheard-of"], include_authorized_operations=version >= 3)
+
+
+def _list_groups(target: Target, version: int) -> Iterator[Request]:
+    yield ListGroupsRequest()
+    if version >= 5:
+        yield ListGroupsRequest(states_filter=["Empty"], types_filter=["classic"])
+
+
+def _delete_groups(target: Target, version: int) -> Iterator[Request]:
+    yield DeleteGroupsRequest(groups_names=["unheard-of"])
+
+
+def _consumer_group_heartbeat(target: Target, version: int) -> Iterator[Request]:
+    joining = ConsumerGroupHeartbeatRequest(
+        group_id="modern",
+        member_id=str(_INSTANCE),
+        rebalance_timeout_ms=10_000,
+        subscribed_topic_names=[target.topic],
+        topic_partitions=[],
+    )
+    yield joining
+    yield ConsumerGroupHeartbeatRequest(group_id="modern", member_id=str(_INSTANCE), member_epoch=-1)
+
+
+def _consumer_group_describe(target: Target, version: int) -> Iterator[Request]:
+    yield ConsumerGroupDescribeRequest(group_ids=["modern"], include_authorized_operations=True)
 
 
 def _metadata(target: Target, version: int) -> Iterator[Request]:
@@ -251,7 +367,19 @@ _REQUESTS: dict[str, Callable[[Target, int], Iterator[Request]]] = {
     "Produce": _produce,
     "Fetch": _fetch,
     "ListOffsets": _list_offsets,
+    "OffsetCommit": _offset_commit,
+    "OffsetFetch": _offset_fetch,
     "FindCoordinator": _find_coordinator,
+    "JoinGroup": _join_group,
+    "Heartbeat": _heartbeat,
+    "LeaveGroup": _leave_group,
+    "SyncGroup": _sync_group,
+    "DescribeGroups": _describe_groups,
+    "ListGroups": _list_groups,
+    "DeleteGroups": _delete_groups,
+    "OffsetDelete": _offset_delete,
+    "ConsumerGroupHeartbeat": _consumer_group_heartbeat,
+    "ConsumerGroupDescribe": _consumer_group_describe,
     "Metadata": _metadata,
     "ApiVersions": _api_versions,
     "CreateTopics": _create_topics,

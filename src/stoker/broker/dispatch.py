@@ -45,6 +45,8 @@ class Dispatcher:
         handler = api.handler
         request = handler.decode(frame, position, version)
         outcome = handler.handle(self._node, RequestContext(connection, version, header.client_id), request)
+        if isinstance(outcome, Deferred) and outcome.reply is not None:
+            outcome = outcome.reply
         if isinstance(outcome, (EncodedBody, Response)):
             return _encode(header, version, outcome)
         if isinstance(outcome, NoReply):
@@ -70,17 +72,26 @@ class Dispatcher:
         deferred.when_resolved(answer)
         return deferred
 
-    def _started(self, handling: Coroutine[Any, Any, Reply], connection: Connection) -> Deferred:
+    def _started(self, handling: Coroutine[Any, Any, Reply | Deferred], connection: Connection) -> Deferred:
         deferred = Deferred()
         task = self._node.loop.create_task(self._run(handling, deferred, connection))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return deferred
 
-    async def _run(self, handling: Coroutine[Any, Any, Reply], deferred: Deferred, connection: Connection) -> None:
-        """A handler that waits for something runs on even if its client is gone: its work may be half done."""
+    async def _run(
+        self, handling: Coroutine[Any, Any, Reply | Deferred], deferred: Deferred, connection: Connection
+    ) -> None:
+        """A handler that waits for something runs on even if its client is gone: its work may be half done.
+
+        What it only promises in the end is not waited for: a shutdown need not.
+        """
         try:
-            deferred.resolve(await handling)
+            outcome = await handling
+            if isinstance(outcome, Deferred):
+                outcome.when_resolved(deferred.resolve)
+            else:
+                deferred.resolve(outcome)
         except Exception:
             logger.exception("request from %s failed", connection.peer)
             connection.close("its request failed")

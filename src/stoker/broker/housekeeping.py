@@ -8,6 +8,7 @@ from logging import getLogger
 
 from stoker.broker.connection import Connection
 from stoker.broker.log_directories import LogDirectories
+from stoker.broker.metadata import OFFSETS_TOPIC
 from stoker.broker.node import Node
 from stoker.broker.partitions import Partition
 from stoker.errors import StokerError
@@ -43,6 +44,12 @@ class Housekeeping:
             ("flushing", self.flush_due, self._flush_interval_ms, config.log_initial_task_delay_ms),
             ("checkpoints", self.checkpoint, self._checkpoint_interval_ms, None),
             ("producers", self.expire_producers, lambda: config.producer_id_expiration_check_interval_ms, None),
+            (
+                "offsets' retention",
+                self.expire_offsets,
+                lambda: config.offsets_retention_check_interval_ms,
+                None,
+            ),
             ("idle clients", self.close_idle_connections, lambda: _IDLE_CHECK_MS, None),
             ("lost clients", self.notice_lost_connections, lambda: _IDLE_CHECK_MS, None),
         ):
@@ -120,6 +127,10 @@ class Housekeeping:
         async for partition in self._in_turns():
             if partition.log is not None and not partition.log.is_closed:
                 partition.log.expire_producers(now)
+
+    async def expire_offsets(self) -> None:
+        if OFFSETS_TOPIC in self._node.metadata.topics:
+            await self._node.groups.expire_offsets()
 
     def close_idle_connections(self) -> None:
         """connections.max.idle.ms, as in Kafka also for who waits for a reply: a fetch may be made to wait for weeks."""

@@ -4,6 +4,7 @@ Nothing here is changed but by `replay`. A handler that wants a change writes re
 replays them; start-up replays the same records from disk.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
@@ -19,7 +20,8 @@ from stoker.wire.metadata_records import (
     UnknownRecord,
 )
 
-INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, "__transaction_state", "__share_group_state"})
 """Topics the broker keeps for itself; clients see them marked as internal."""
 
 
@@ -50,6 +52,23 @@ class ClusterMetadata:
         self.topics_by_id: dict[UUID, TopicState] = {}
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.next_producer_id = 0
+        self.version = 0
+        """Another number whenever a topic was made, grown or removed."""
+
+    def topic_id(self, name: str) -> UUID | None:
+        topic = self.topics.get(name)
+        return topic.topic_id if topic is not None else None
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        topic = self.topics_by_id.get(topic_id)
+        return topic.name if topic is not None else None
+
+    def partition_count(self, name: str) -> int | None:
+        topic = self.topics.get(name)
+        return len(topic.partitions) if topic is not None else None
+
+    def names(self) -> Collection[str]:
+        return self.topics
 
     def replay(self, record: MetadataRecord | UnknownRecord) -> None:
         """Apply one record. Records of other kinds (a later version's, or Apache Kafka's) change nothing here."""
@@ -57,6 +76,7 @@ class ClusterMetadata:
             case TopicRecord():
                 topic = TopicState(name=record.name, topic_id=record.topic_id)
                 self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
+                self.version += 1
             case PartitionRecord():
                 partitions = self.topics_by_id[record.topic_id].partitions
                 if record.partition_id != len(partitions):
@@ -64,6 +84,7 @@ class ClusterMetadata:
                         f"partition {record.partition_id} of topic {record.topic_id} follows {len(partitions) - 1}"
                     )
                 partitions.append(PartitionState(record.leader_epoch, record.partition_epoch))
+                self.version += 1
             case PartitionChangeRecord():
                 state = self.topics_by_id[record.topic_id].partitions[record.partition_id]
                 state.partition_epoch += 1
@@ -72,6 +93,7 @@ class ClusterMetadata:
             case RemoveTopicRecord():
                 topic = self.topics_by_id.pop(record.topic_id)
                 del self.topics[topic.name]
+                self.version += 1
                 self.configs.pop((TOPIC_RESOURCE, topic.name), None)
             case ConfigRecord():
                 self._replay_config(record)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from logging import getLogger
 from typing import Final
 
+from stoker.broker.log_replay import batches_of
 from stoker.broker.metadata import ClusterMetadata
 from stoker.errors import CorruptRecords, DataDirectoryUnusable
 from stoker.log.partition import Clock, PartitionLog
@@ -27,7 +28,6 @@ from stoker.wire.record_batch import (
 logger = getLogger("stoker.broker")
 
 METADATA_TOPIC: Final = "__cluster_metadata"
-_READ_BYTES: Final = 1024 * 1024
 _MAX_BATCH_BYTES: Final = 64 * 1024 * 1024
 _MAGIC_OFFSET: Final = 16
 
@@ -42,12 +42,12 @@ class MetadataLog:
 
     def load(self) -> None:
         """Replay all records. Raises DataDirectoryUnusable when one does not fit."""
-        for batch in batches_of(self.log):
-            try:
+        try:
+            for batch in batches_of(self.log):
                 for record in iterate_records(batch, _MAX_BATCH_BYTES):
                     self.metadata.replay(decode_record(record.value or b""))
-            except (CorruptRecords, KeyError, IndexError, ValueError) as error:
-                raise _damaged(f"{self.log.directory} cannot be replayed: {error!r}") from error
+        except (CorruptRecords, KeyError, IndexError, ValueError) as error:
+            raise _damaged(f"{self.log.directory} cannot be replayed: {error!r}") from error
 
     def append(self, records: Sequence[MetadataRecord]) -> None:
         """Write `records` as one batch and replay them. They reach the disk with the next flush (see Flusher)."""
@@ -60,25 +60,6 @@ class MetadataLog:
         self.log.append(memoryview(bytearray(batch)), leader_epoch=0, origin=AppendOrigin.COORDINATOR)
         for record in records:
             self.metadata.replay(record)
-
-
-def batches_of(log: PartitionLog) -> Iterator[memoryview]:
-    """Every batch of a log, oldest first, each checked against its CRC."""
-    offset = log.log_start_offset
-    while offset < log.log_end_offset:
-        piece = log.read(offset, _READ_BYTES, at_least_one_batch=True)
-        data = memoryview(os.pread(piece.file.descriptor, piece.length, piece.position))
-        position = 0
-        while position + HEADER_SIZE <= len(data):
-            header = read_header(data, position)
-            if position + header.size > len(data):
-                break
-            if not crc_is_valid(data, position, header):
-                raise _damaged(f"{log.directory} has a damaged batch at offset {header.base_offset}")
-            if header.next_offset > offset:
-                yield data[position : position + header.size]
-                offset = header.next_offset
-            position += header.size
 
 
 def count_torn_bytes(directory: str, *, flushed_up_to: int) -> int:

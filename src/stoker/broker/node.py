@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from functools import cached_property
 from logging import getLogger
 from random import Random
 from typing import TYPE_CHECKING, TypeVar
@@ -15,7 +16,7 @@ from stoker.broker.config.image import ConfigChange, ConfigImage, ResourceType
 from stoker.broker.fetch_sessions import FetchSessions
 from stoker.broker.flusher import Flusher
 from stoker.broker.log_directories import LogDirectories
-from stoker.broker.metadata import ClusterMetadata, TopicState
+from stoker.broker.metadata import OFFSETS_TOPIC, ClusterMetadata, TopicState
 from stoker.broker.metadata_log import MetadataLog
 from stoker.broker.partitions import Partition, Partitions
 from stoker.broker.topics import (
@@ -35,6 +36,7 @@ from stoker.wire.metadata_records import ConfigRecord, MetadataRecord
 
 if TYPE_CHECKING:
     from stoker.broker.connection import Connection
+    from stoker.broker.group_service import GroupService
 
 logger = getLogger("stoker.broker")
 
@@ -76,6 +78,41 @@ class Node:
         self._random = random
         self._growing: set[str] = set()
         self._advertised = {listener.name: listener for listener in config.advertised_listeners}
+
+    @cached_property
+    def groups(self) -> "GroupService":
+        """The groups, as their log has them. Made when it is first needed: not every broker has groups."""
+        from stoker.broker.group_service import GroupService
+
+        groups = GroupService(
+            configs=lambda: self.configs,
+            metadata=self.metadata,
+            partitions=self.partitions,
+            flusher=self.flusher,
+            loop=self.loop,
+            clock=self.clock,
+            new_uuid=self._new_uuid,
+        )
+        groups.load()
+        return groups
+
+    @property
+    def _has_groups(self) -> bool:
+        return "groups" in vars(self)
+
+    async def make_offsets_topic(self) -> None:
+        """Have `__consumer_offsets`. Raises TopicRefused or ConfigRefused."""
+        try:
+            if OFFSETS_TOPIC not in self.metadata.topics:
+                await self.create_topic(self.groups.new_topic())
+        except TopicRefused as refusal:
+            if refusal.error_code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+                raise
+
+    def close(self) -> None:
+        """Nothing is to be written any more."""
+        if self._has_groups:
+            self.groups.close()
 
     @property
     def config(self) -> BrokerConfig:
@@ -180,6 +217,8 @@ class Node:
                 if partition.log is not None:
                     self.log_directories.remove(partition.log)
             logger.info("deleted topic %s", topic.name)
+        if self._has_groups:
+            self.groups.forget_topics(topic.name for topic in topics)
         await self._metadata_flushed()
 
     async def _metadata_flushed(self) -> None:
@@ -200,10 +239,10 @@ class Node:
             num_partitions=config.num_partitions,
             replication_factor=config.default_replication_factor,
             refuse_more_replicas=config.stoker_replication_factor_policy == "refuse",
-            new_topic_id=self._new_topic_id,
+            new_topic_id=self._new_uuid,
         )
 
-    def _new_topic_id(self) -> UUID:
+    def _new_uuid(self) -> UUID:
         return UUID(int=self._random.getrandbits(128), version=4)
 
     # -- configs ----------------------------------------------------------------------------------------------------
@@ -217,6 +256,8 @@ class Node:
         if any(change.resource_type is ResourceType.BROKER for change in changes):
             self.configs = ConfigImage(self.configs.file, self.metadata.configs)
             self._reconfigure(list(self.metadata.topics))
+            if self._has_groups:
+                self.groups.reconfigure()
         else:
             self._reconfigure([c.resource_name for c in changes if c.resource_type is ResourceType.TOPIC])
         for change in changes:

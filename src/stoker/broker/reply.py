@@ -34,30 +34,33 @@ class Deferred:
     `on_cancel` then forgets the request, and resolving does nothing any more.
     """
 
-    __slots__ = ("_cancelled", "_on_cancel", "_reply", "_waiter")
+    __slots__ = ("_cancelled", "_on_cancel", "_waiter", "reply")
 
     def __init__(self, on_cancel: Callable[[], object] | None = None) -> None:
         self._on_cancel = on_cancel
         self._waiter: Callable[[Reply], None] | None = None
-        self._reply: Reply | None = None
+        self.reply: Reply | None = None
+        """There already if it was resolved before anyone waited."""
         self._cancelled = False
 
     def resolve(self, reply: Reply) -> None:
         if self._cancelled:
             return
         if self._waiter is None:
-            self._reply = reply
+            self.reply = reply
         else:
             self._waiter(reply)
 
     def when_resolved(self, waiter: Callable[[Reply], None]) -> None:
         """Call `waiter` with the reply, at once if it is there already."""
-        if self._reply is not None:
-            waiter(self._reply)
+        if self.reply is not None:
+            waiter(self.reply)
         else:
             self._waiter = waiter
 
     def cancel(self) -> None:
+        """Whoever is to resolve it may keep it for long: who waited is let go of at once."""
         self._cancelled = True
+        self._waiter = None
         if self._on_cancel is not None:
             self._on_cancel()

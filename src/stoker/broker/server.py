@@ -21,7 +21,7 @@ from stoker.broker.connection import Connection
 from stoker.broker.dispatch import Dispatcher
 from stoker.broker.housekeeping import Housekeeping
 from stoker.broker.log_directories import LogDirectories, WantedLog
-from stoker.broker.metadata import ClusterMetadata
+from stoker.broker.metadata import OFFSETS_TOPIC, ClusterMetadata
 from stoker.broker.metadata_log import MetadataLog
 from stoker.broker.node import Node
 from stoker.broker.receive_buffers import ReceiveBuffers
@@ -141,6 +141,8 @@ class Server:
         if not clean and metadata.topics:
             self._begin_new_leader_epochs(metadata_log)
         count = await self._open_partitions()
+        if OFFSETS_TOPIC in metadata.topics:
+            _ = self.node.groups  # loads them
         if count:
             logger.info(
                 "opened %d partitions in %.2f s%s",
@@ -263,6 +265,7 @@ class Server:
             connection.close("the broker shuts down", quiet=True)
         await self._housekeeping.stop()
         await self._dispatch.drain()
+        self.node.close()
         await self._loop.run_in_executor(self._executor, self._directories.close)
         self._executor.shutdown()
 

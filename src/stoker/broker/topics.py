@@ -119,6 +119,12 @@ def plan_growth(
     topic: TopicState, count: int, assignments: Sequence[Sequence[int]] | None, rules: TopicRules
 ) -> list[MetadataRecord]:
     """The records that bring a topic to `count` partitions."""
+    if topic.is_internal:
+        raise TopicRefused(
+            ErrorCode.INVALID_PARTITIONS,
+            f"Topic '{topic.name}' cannot grow: how many partitions it has decides where each group's records are. "
+            "offsets.topic.num.partitions sets it for a new broker.",
+        )
     present = len(topic.partitions)
     if count < present:
         raise TopicRefused(

@@ -10,6 +10,7 @@ import stoker
 from stoker.broker.apis.table import APIS, Api
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.api_versions import ApiVersionsRequest
+from stoker.wire.messages.find_coordinator import FindCoordinatorRequest
 from stoker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from stoker.wire.schema import Struct
 from tests.broker.sensible_requests import Target, sensible_requests
@@ -22,16 +23,25 @@ _EXPECTED_ERRORS = {
     "CreatePartitions": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},  # the spare topic, which only CreateTopics makes
     "DeleteTopics": {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
     "ElectLeaders": {ErrorCode.ELECTION_NOT_NEEDED},
-    "FindCoordinator": {ErrorCode.COORDINATOR_NOT_AVAILABLE},
+    # No group has members here, and only the connection that finds the coordinator first makes its topic.
+    "JoinGroup": {ErrorCode.MEMBER_ID_REQUIRED},
+    "SyncGroup": {ErrorCode.UNKNOWN_MEMBER_ID},
+    "Heartbeat": {ErrorCode.UNKNOWN_MEMBER_ID},
+    "LeaveGroup": {ErrorCode.UNKNOWN_MEMBER_ID},
+    "DescribeGroups": {ErrorCode.GROUP_ID_NOT_FOUND},
+    "DeleteGroups": {ErrorCode.GROUP_ID_NOT_FOUND},
+    "OffsetDelete": {ErrorCode.GROUP_ID_NOT_FOUND},
+    "ConsumerGroupDescribe": {ErrorCode.GROUP_ID_NOT_FOUND},
     "PushTelemetry": {ErrorCode.UNKNOWN_SUBSCRIPTION_ID},
 }
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with stoker.Broker() as broker:
+    with stoker.Broker(config={"group.initial.rebalance.delay.ms": "0"}) as broker:
         with RawConnection(broker.bootstrap_servers) as connected:
             connected.create_topic("matrix", partitions=2)
+            connected.call(FindCoordinatorRequest(coordinator_keys=["the-first"]), 6)  # makes __consumer_offsets
         yield broker.bootstrap_servers
 
 

@@ -1,7 +1,7 @@
 """ApiVersions (key 18), versions 0 to 4: what this broker speaks.
 
 A version newer than ours is answered in version 0 with UNSUPPORTED_VERSION, as the protocol asks, so that the client
-can step down. Finalised features: metadata.version, as a Kafka of the same release reports it.
+can step down. Finalised features: metadata.version and group.version, as a Kafka of the same release reports them.
 """
 
 import re
@@ -23,6 +23,8 @@ decode = ApiVersionsRequest.decode
 
 METADATA_VERSION: Final = 29
 """Kafka 4.2-IV1: the level of the metadata records we write."""
+_FEATURES: Final = {"group.version": 1, "metadata.version": METADATA_VERSION}
+"""group.version 1 is the consumer protocol of KIP-848."""
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FIRST_WITH_SOFTWARE: Final = 3
 
@@ -36,13 +38,12 @@ def handle(node: Node, context: RequestContext, request: ApiVersionsRequest) -> 
     return ApiVersionsResponse(
         api_keys=_api_keys(),
         supported_features=[
-            SupportedFeatureKey(name="metadata.version", min_version=METADATA_VERSION, max_version=METADATA_VERSION)
+            SupportedFeatureKey(name=name, min_version=level, max_version=level) for name, level in _FEATURES.items()
         ],
         finalized_features_epoch=0,
         finalized_features=[
-            FinalizedFeatureKey(
-                name="metadata.version", min_version_level=METADATA_VERSION, max_version_level=METADATA_VERSION
-            )
+            FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+            for name, level in _FEATURES.items()
         ],
     )
 

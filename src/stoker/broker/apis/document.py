@@ -44,7 +44,12 @@ _NOTES = """
 - **The address in Metadata**, when a listener on every interface is not advertised, is the one the client reached.
 - **Socket buffers** are left to the operating system unless `socket.send.buffer.bytes` or
   `socket.receive.buffer.bytes` is set.
-- **Transactions, consumer groups, compaction, TLS, SASL and ACLs** are not there yet.
+- **`__consumer_offsets`** is there in the first answer of FindCoordinator (Kafka says COORDINATOR_NOT_AVAILABLE first), has
+  one replica, and cannot be given more partitions, which would part groups from their offsets.
+- **Groups are loaded before the broker serves**, so no client sees COORDINATOR_LOAD_IN_PROGRESS.
+- **Patterns** of KIP-848 groups are looked up within the heartbeat that brings them; Kafka does it a little later.
+- **Share groups and streams groups** (KIP-932, KIP-1071) are not there.
+- **Transactions, compaction, TLS, SASL and ACLs** are not there yet.
 """
 
 

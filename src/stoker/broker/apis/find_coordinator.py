@@ -1,14 +1,18 @@
-"""FindCoordinator (key 10), versions 0 to 6: there are no consumer groups or transactions yet, so no coordinator either.
+"""FindCoordinator (key 10), versions 0 to 6: this broker coordinates every group.
 
-It is served because librdkafka compresses with lz4 only for a broker that has it. Every key is answered with
-COORDINATOR_NOT_AVAILABLE, which clients take for a passing state and say nothing of; so the broker's log does, once a key.
+The first to ask for a group's coordinator makes `__consumer_offsets`; Kafka answers COORDINATOR_NOT_AVAILABLE until it
+has. Left out: transactional ids and share groups (COORDINATOR_NOT_AVAILABLE, with a line in the broker's log).
 """
 
+from collections.abc import Coroutine
 from logging import getLogger
-from typing import Final
+from typing import Any, Final
 
+from stoker.broker.config.errors import ConfigRefused
+from stoker.broker.metadata import OFFSETS_TOPIC
 from stoker.broker.node import Node
 from stoker.broker.request import RequestContext
+from stoker.broker.topics import TopicRefused
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -17,35 +21,72 @@ logger = getLogger("stoker.broker")
 decode = FindCoordinatorRequest.decode
 
 _FIRST_WITH_SEVERAL_KEYS: Final = 4
-_MESSAGE: Final = "This broker has no consumer groups and no transactions yet."
-_KINDS: Final = {0: "consumer group", 1: "transactional id"}
+_GROUP: Final = 0
+_TRANSACTION: Final = 1
+_SHARE: Final = 2
+_KINDS: Final = {_TRANSACTION: "transactions", _SHARE: "share groups"}
 _KEYS_REMEMBERED: Final = 1000
+_LONGEST_SHOWN: Final = 200
 
 _told: set[tuple[int, str]] = set()
 
 
-def handle(node: Node, context: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-    error = ErrorCode.COORDINATOR_NOT_AVAILABLE
-    for key in request.coordinator_keys if context.api_version >= _FIRST_WITH_SEVERAL_KEYS else [request.key]:
-        _tell_once(request.key_type, key, context.connection.peer)
-    if context.api_version < _FIRST_WITH_SEVERAL_KEYS:
-        return FindCoordinatorResponse(error_code=error, error_message=_MESSAGE, node_id=-1, port=-1)
+def handle(
+    node: Node, context: RequestContext, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]:
+    if request.key_type == _GROUP and OFFSETS_TOPIC not in node.metadata.topics:
+        return _make_topic_then_find(node, context, request)
+    return _find(node, context, request, None)
+
+
+async def _make_topic_then_find(
+    node: Node, context: RequestContext, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse:
+    try:
+        await node.make_offsets_topic()
+    except (TopicRefused, ConfigRefused) as refusal:
+        logger.error("%s cannot be made: %s", OFFSETS_TOPIC, refusal)
+        return _find(node, context, request, str(refusal))
+    return _find(node, context, request, None)
+
+
+def _find(
+    node: Node, context: RequestContext, request: FindCoordinatorRequest, problem: str | None
+) -> FindCoordinatorResponse:
+    several = context.api_version >= _FIRST_WITH_SEVERAL_KEYS
+    found = [
+        _coordinator(node, context, request.key_type, key, problem)
+        for key in (request.coordinator_keys if several else [request.key])
+    ]
+    if several:
+        return FindCoordinatorResponse(coordinators=found)
+    only = found[0]
     return FindCoordinatorResponse(
-        coordinators=[
-            Coordinator(key=key, node_id=-1, port=-1, error_code=error, error_message=_MESSAGE)
-            for key in request.coordinator_keys
-        ]
+        error_code=only.error_code,
+        error_message="NONE" if only.error_code == ErrorCode.NONE else only.error_message,
+        node_id=only.node_id,
+        host=only.host,
+        port=only.port,
     )
 
 
-def _tell_once(key_type: int, key: str, peer: str) -> None:
-    if (key_type, key) not in _told and len(_told) < _KEYS_REMEMBERED:
-        _told.add((key_type, key))
-        kind = _KINDS.get(key_type, "coordinator key")
-        logger.warning(
-            "%s asks for %s %.200r. %s Who subscribes, commits or begins a transaction waits in vain.",
-            peer,
-            kind,
-            key,
-            _MESSAGE,
-        )
+def _coordinator(node: Node, context: RequestContext, key_type: int, key: str, problem: str | None) -> Coordinator:
+    error, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, problem
+    if key_type == _GROUP:
+        if problem is None and node.groups.unavailable(key) is ErrorCode.NONE:
+            host, port = node.address_for(context.connection)
+            return Coordinator(key=key, node_id=node.node_id, host=host, port=port)
+    elif key_type in _KINDS:
+        message = f"This broker has no {_KINDS[key_type]} yet."
+        _tell_once(key_type, key, context.connection.peer, message)
+    else:
+        error, message = ErrorCode.INVALID_REQUEST, f"Coordinator key type {key_type} is not known."
+    return Coordinator(key=key, node_id=-1, port=-1, error_code=error, error_message=message)
+
+
+def _tell_once(key_type: int, key: str, peer: str, message: str) -> None:
+    """Clients take the error for a passing state and say nothing of it."""
+    shown = (key_type, key[:_LONGEST_SHOWN])
+    if shown not in _told and len(_told) < _KEYS_REMEMBERED:
+        _told.add(shown)
+        logger.warning("%s asks for the coordinator of %r. %s It waits in vain.", peer, shown[1], message)

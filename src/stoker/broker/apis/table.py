@@ -24,7 +24,7 @@ class Handler(Protocol):
 
     def handle(
         self, node: "Node", context: "RequestContext", request: Any, /
-    ) -> Reply | Deferred | Coroutine[Any, Any, Reply]: ...
+    ) -> Reply | Deferred | Coroutine[Any, Any, Reply | Deferred]: ...
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,15 @@ _TABLE: Final = (
     Api(1, "Fetch", 4, 18, "fetch"),
     Api(2, "ListOffsets", 1, 10, "list_offsets"),
     Api(3, "Metadata", 0, 13, "metadata"),
+    Api(8, "OffsetCommit", 2, 10, "offset_commit"),
+    Api(9, "OffsetFetch", 1, 10, "offset_fetch"),
     Api(10, "FindCoordinator", 0, 6, "find_coordinator"),
+    Api(11, "JoinGroup", 0, 9, "join_group"),
+    Api(12, "Heartbeat", 0, 4, "heartbeat"),
+    Api(13, "LeaveGroup", 0, 5, "leave_group"),
+    Api(14, "SyncGroup", 0, 5, "sync_group"),
+    Api(15, "DescribeGroups", 0, 6, "describe_groups"),
+    Api(16, "ListGroups", 0, 5, "list_groups"),
     Api(API_VERSIONS, "ApiVersions", 0, 4, "api_versions"),
     Api(19, "CreateTopics", 2, 7, "create_topics"),
     Api(20, "DeleteTopics", 1, 6, "delete_topics"),
@@ -61,13 +69,17 @@ _TABLE: Final = (
     Api(33, "AlterConfigs", 0, 2, "alter_configs"),
     Api(35, "DescribeLogDirs", 1, 4, "describe_log_dirs"),
     Api(37, "CreatePartitions", 0, 3, "create_partitions"),
+    Api(42, "DeleteGroups", 0, 2, "delete_groups"),
     Api(43, "ElectLeaders", 0, 2, "elect_leaders"),
     Api(44, "IncrementalAlterConfigs", 0, 1, "incremental_alter_configs"),
     Api(45, "AlterPartitionReassignments", 0, 1, "alter_partition_reassignments"),
     Api(46, "ListPartitionReassignments", 0, 0, "list_partition_reassignments"),
+    Api(47, "OffsetDelete", 0, 0, "offset_delete"),
     Api(55, "DescribeQuorum", 0, 2, "describe_quorum"),
     Api(60, "DescribeCluster", 0, 2, "describe_cluster"),
     Api(61, "DescribeProducers", 0, 0, "describe_producers"),
+    Api(68, "ConsumerGroupHeartbeat", 0, 1, "consumer_group_heartbeat"),
+    Api(69, "ConsumerGroupDescribe", 0, 1, "consumer_group_describe"),
     Api(71, "GetTelemetrySubscriptions", 0, 0, "get_telemetry_subscriptions"),
     Api(72, "PushTelemetry", 0, 0, "push_telemetry"),
     Api(75, "DescribeTopicPartitions", 0, 0, "describe_topic_partitions"),

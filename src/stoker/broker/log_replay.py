@@ -1,0 +1,30 @@
+"""Reading an internal log from its start, batch by batch, to make the state it stands for."""
+
+import os
+from collections.abc import Iterator
+from typing import Final
+
+from stoker.errors import CorruptRecords
+from stoker.log.partition import PartitionLog
+from stoker.wire.record_batch import HEADER_SIZE, crc_is_valid, read_header
+
+_READ_BYTES: Final = 1024 * 1024
+
+
+def batches_of(log: PartitionLog) -> Iterator[memoryview]:
+    """Every batch of a log, oldest first. Raises CorruptRecords for one that does not have the checksum it claims."""
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        piece = log.read(offset, _READ_BYTES, at_least_one_batch=True)
+        data = memoryview(os.pread(piece.file.descriptor, piece.length, piece.position))
+        position = 0
+        while position + HEADER_SIZE <= len(data):
+            header = read_header(data, position)
+            if position + header.size > len(data):
+                break
+            if not crc_is_valid(data, position, header):
+                raise CorruptRecords(f"{log.directory} has a damaged batch at offset {header.base_offset}")
+            if header.next_offset > offset:
+                yield data[position : position + header.size]
+                offset = header.next_offset
+            position += header.size
