@@ -1,0 +1,175 @@
+"""Configs of topics, brokers and groups: what they are, where they come from, and how to set them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from stoker.client.cluster import Cluster
+from stoker.client.errors import raise_if_refused
+from stoker.client.targets import ANY_BROKER, Broker, Target
+from stoker.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+
+
+class ResourceType(IntEnum):
+    TOPIC = 2
+    BROKER = 4
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class Resource(NamedTuple):
+    """The broker named "" is what all brokers have unless one has its own."""
+
+    type: ResourceType
+    name: str
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from; the number is the protocol's, `label` is Kafka's word for it."""
+
+    label: str
+
+    def __new__(cls, number: int, label: str) -> "ConfigSource":
+        member = int.__new__(cls, number)
+        member._value_ = number
+        member.label = label
+        return member
+
+    UNKNOWN = 0, "unknown"
+    DYNAMIC_TOPIC_CONFIG = 1, "topic"
+    DYNAMIC_BROKER_CONFIG = 2, "broker, dynamic"
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3, "all brokers, dynamic"
+    STATIC_BROKER_CONFIG = 4, "server.properties"
+    DEFAULT_CONFIG = 5, "default"
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6, "broker logger"
+    DYNAMIC_CLIENT_METRICS_CONFIG = 7, "client metrics"
+    DYNAMIC_GROUP_CONFIG = 8, "group"
+
+
+_SOURCES: Final = {int(source): source for source in ConfigSource}
+
+
+class Synonym(NamedTuple):
+    """A place where a value was looked for."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config:
+    """One setting. `value` is None if it is sensitive or unset; `synonyms` are the places in the order of their strength."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    is_sensitive: bool
+    is_read_only: bool
+    synonyms: tuple[Synonym, ...]
+
+    @property
+    def is_default(self) -> bool:
+        return self.source is ConfigSource.DEFAULT_CONFIG
+
+    @property
+    def default(self) -> str | None:
+        """What the value would be if it were set nowhere, if that is known."""
+        return next((each.value for each in self.synonyms if each.source is ConfigSource.DEFAULT_CONFIG), None)
+
+
+class Operation(IntEnum):
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class Alteration(NamedTuple):
+    name: str
+    operation: Operation
+    value: str | None = None
+
+
+def describe_configs(cluster: Cluster, resource: Resource, names: Iterable[str] | None = None) -> list[Config]:
+    """The configs of a resource by name, or those of them that are named. Raises KafkaRefused."""
+    asked = DescribeConfigsResource(
+        resource_type=resource.type,
+        resource_name=resource.name,
+        configuration_keys=None if names is None else list(names),
+    )
+    (result,) = _describe(cluster, [asked], _responsible_for(resource))
+    raise_if_refused(result.error_code, result.error_message)
+    return _configs(result)
+
+
+def describe_topic_configs(cluster: Cluster, topics: Iterable[str]) -> dict[str, list[Config]]:
+    """The configs of many topics in one request; a topic whose configs may not be seen has none."""
+    asked = [
+        DescribeConfigsResource(resource_type=ResourceType.TOPIC, resource_name=topic, configuration_keys=None)
+        for topic in topics
+    ]
+    return {result.resource_name: _configs(result) for result in _describe(cluster, asked, ANY_BROKER)} if asked else {}
+
+
+def alter_configs(
+    cluster: Cluster, resource: Resource, alterations: Sequence[Alteration], *, validate_only: bool = False
+) -> None:
+    """Change some configs of a resource and leave the others, all or nothing. Raises KafkaRefused."""
+    from stoker.wire.messages.incremental_alter_configs import (
+        AlterableConfig,
+        AlterConfigsResource,
+        IncrementalAlterConfigsRequest,
+        IncrementalAlterConfigsResponse,
+    )
+
+    altered = AlterConfigsResource(
+        resource_type=resource.type,
+        resource_name=resource.name,
+        configs=[
+            AlterableConfig(name=each.name, config_operation=each.operation, value=each.value) for each in alterations
+        ],
+    )
+    answer = cluster.send(
+        IncrementalAlterConfigsRequest(resources=[altered], validate_only=validate_only),
+        IncrementalAlterConfigsResponse,
+        to=_responsible_for(resource),
+        error_of=lambda answer: answer.responses[0].error_code,
+    )
+    raise_if_refused(answer.responses[0].error_code, answer.responses[0].error_message)
+
+
+def _responsible_for(resource: Resource) -> Target:
+    """Only a broker itself knows what its own server.properties says."""
+    return Broker(int(resource.name)) if resource.type is ResourceType.BROKER and resource.name else ANY_BROKER
+
+
+def _describe(cluster: Cluster, asked: list[DescribeConfigsResource], to: Target) -> list[DescribeConfigsResult]:
+    request = DescribeConfigsRequest(resources=asked, include_synonyms=True)
+    return cluster.send(request, DescribeConfigsResponse, to=to).results
+
+
+def _configs(result: DescribeConfigsResult) -> list[Config]:
+    return sorted(map(_config, result.configs), key=lambda config: config.name)
+
+
+def _config(result: DescribeConfigsResourceResult) -> Config:
+    return Config(
+        name=result.name,
+        value=result.value,
+        source=_source(result.config_source),
+        is_sensitive=result.is_sensitive,
+        is_read_only=result.read_only,
+        synonyms=tuple(Synonym(each.name, each.value, _source(each.source)) for each in result.synonyms),
+    )
+
+
+def _source(number: int) -> ConfigSource:
+    return _SOURCES.get(number, ConfigSource.UNKNOWN)

@@ -1,0 +1,89 @@
+"""Where partitions begin and end, and what is in them by time."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from stoker.client.admin.leaders import by_leader
+from stoker.client.cluster import Cluster
+from stoker.client.errors import KafkaRefused
+from stoker.client.targets import LeaderOf
+from stoker.client.topic_partition import TopicPartition, by_topic
+from stoker.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+MAX_TIMESTAMP: Final = -3
+"""The record with the highest timestamp (KIP-734)."""
+
+UNKNOWN_OFFSET: Final = -1
+_CLIENT: Final = -1
+
+
+class ListedOffset(NamedTuple):
+    """UNKNOWN_OFFSET if no record is as late as the timestamp that was asked for."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
+
+
+def list_offsets(
+    cluster: Cluster, wanted: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, ListedOffset | KafkaRefused]:
+    """The first offset at or after a timestamp in milliseconds, or EARLIEST, LATEST, MAX_TIMESTAMP; of each partition."""
+    found: dict[TopicPartition, ListedOffset | KafkaRefused] = {}
+    pending = list(wanted)
+    for attempt in cluster.attempts() if wanted else ():
+        leaders = by_leader(cluster, pending)
+        found |= leaders.refused  # for good: a partition that is not there, or has no leader, may stay so for hours
+        answered: dict[TopicPartition, ListedOffset | KafkaRefused] = {}
+        for partitions in leaders.partitions.values():
+            answered |= _ask_leader(cluster, partitions, wanted)
+        found |= answered
+        pending = [partition for partition, result in answered.items() if _is_worth_another_try(result)]
+        if attempt.is_last or not pending:
+            break
+    return {partition: found[partition] for partition in wanted}
+
+
+def list_offsets_of(
+    cluster: Cluster, partitions: Iterable[TopicPartition], timestamp: int
+) -> dict[TopicPartition, ListedOffset | KafkaRefused]:
+    """The same timestamp for every partition."""
+    return list_offsets(cluster, dict.fromkeys(partitions, timestamp))
+
+
+def _ask_leader(
+    cluster: Cluster, partitions: list[TopicPartition], wanted: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, ListedOffset | KafkaRefused]:
+    request = ListOffsetsRequest(
+        replica_id=_CLIENT,
+        timeout_ms=cluster.properties.request_timeout_ms,
+        topics=[
+            ListOffsetsTopic(
+                name=topic,
+                partitions=[
+                    ListOffsetsPartition(partition_index=index, timestamp=wanted[TopicPartition(topic, index)])
+                    for index in indexes
+                ],
+            )
+            for topic, indexes in by_topic(partitions).items()
+        ],
+    )
+    answer = cluster.send(request, ListOffsetsResponse, to=LeaderOf(*partitions[0]))
+    return {
+        TopicPartition(topic.name, each.partition_index): KafkaRefused(each.error_code)
+        if each.error_code
+        else ListedOffset(each.offset, each.timestamp, each.leader_epoch)
+        for topic in answer.topics
+        for each in topic.partitions
+    }
+
+
+def _is_worth_another_try(result: ListedOffset | KafkaRefused) -> bool:
+    return isinstance(result, KafkaRefused) and result.error_code.retriable

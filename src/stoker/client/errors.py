@@ -1,0 +1,82 @@
+"""What can go wrong between a client and a cluster.
+
+StokerError
+└── ClientError
+    ├── InvalidClientProperty   a client property that cannot be used
+    ├── CannotConnect           nobody answers at an address
+    ├── ConnectionLost          the broker went away before it answered
+    ├── NotKafka                what answers does not speak Kafka's protocol
+    ├── RequestTimedOut         no answer in time
+    ├── UnsupportedByBroker     an API, or a version of it, that the broker does not have
+    └── KafkaRefused            the broker answered with an error code
+"""
+
+from typing import Final
+
+from stoker.errors import StokerError
+from stoker.wire.error_codes import ErrorCode
+
+_ERROR_CODES: Final = {int(code): code for code in ErrorCode}
+
+
+class ClientError(StokerError):
+    """The root of what this room raises on purpose."""
+
+
+class InvalidClientProperty(ClientError):
+    """A client property that cannot be used; the message names it."""
+
+
+class CannotConnect(ClientError):
+    """Nobody answers at `address`, for `reason`; `advertised_by` is the id of the broker that is said to be there."""
+
+    def __init__(self, address: str, reason: str, advertised_by: int | None = None) -> None:
+        advertised = "" if advertised_by is None else f", which broker {advertised_by} advertises"
+        super().__init__(f"cannot connect to {address}{advertised}: {reason}")
+        self.address = address
+        self.reason = reason
+        self.advertised_by = advertised_by
+
+
+class ConnectionLost(ClientError):
+    """The connection ended before the answer came."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(f"the connection to {address} was lost: {reason}")
+
+
+class NotKafka(ClientError):
+    """What answers at `address` does not speak Kafka's protocol."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(f"what answers at {address} does not speak Kafka's protocol as it should: {reason}")
+
+
+class RequestTimedOut(ClientError):
+    """No answer in time."""
+
+    def __init__(self, address: str, request: str, seconds: float) -> None:
+        super().__init__(f"{address} did not answer {request} in {seconds:g} s")
+
+
+class UnsupportedByBroker(ClientError):
+    """An API, or a version of it, that the broker does not have."""
+
+
+class KafkaRefused(ClientError):
+    """The broker answered with an error code; `message` is the broker's, or what the code means."""
+
+    def __init__(self, error_code: int, message: str | None = None) -> None:
+        self.error_code = as_error_code(error_code)
+        self.message = message or self.error_code.message
+        super().__init__(f"{self.message} ({self.error_code.name})")
+
+
+def as_error_code(code: int) -> ErrorCode:
+    """The error of a number; one that this client does not know is UNKNOWN_SERVER_ERROR, as in Kafka's clients."""
+    return _ERROR_CODES.get(code, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def raise_if_refused(error_code: int, message: str | None = None) -> None:
+    if error_code:
+        raise KafkaRefused(error_code, message)

@@ -1,0 +1,22 @@
+"""A real cluster describes itself."""
+
+from stoker.client.admin.cluster import describe_cluster
+from stoker.client.admin.log_dirs import replica_sizes
+from stoker.client.cluster import Cluster
+from stoker.client.topic_partition import TopicPartition
+
+
+def test_one_node(cluster: Cluster, address: str) -> None:
+    description = describe_cluster(cluster)
+    assert len(description.cluster_id) == 22
+    (broker,) = description.brokers
+    assert f"{broker.host}:{broker.port}" == address
+    assert broker.is_controller
+    assert broker.node_id == description.controller_id
+
+
+def test_sizes(cluster: Cluster, topic: str, records: list[int]) -> None:
+    (node_id,) = cluster.brokers()
+    full, empty = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    sizes = replica_sizes(cluster, node_id, [full, empty])
+    assert sizes[full] > sizes[empty] == 0

@@ -1,0 +1,76 @@
+"""Configs of a real cluster."""
+
+import pytest
+
+from stoker.client.admin.configs import (
+    Alteration,
+    Config,
+    ConfigSource,
+    Operation,
+    Resource,
+    ResourceType,
+    alter_configs,
+    describe_configs,
+)
+from stoker.client.cluster import Cluster
+from stoker.client.errors import KafkaRefused
+
+
+def described(cluster: Cluster, resource: Resource, name: str) -> Config:
+    (config,) = describe_configs(cluster, resource, [name])
+    return config
+
+
+def eventually(cluster: Cluster, resource: Resource, name: str, value: str, source: ConfigSource) -> Config:
+    """The config when it is so: the brokers of Apache Kafka learn of a change a moment after it is answered."""
+    for attempt in cluster.attempts():
+        config = described(cluster, resource, name)
+        if attempt.is_last or (config.value, config.source) == (value, source):
+            break
+    assert (config.value, config.source) == (value, source)
+    return config
+
+
+def test_set_append_subtract_and_delete(cluster: Cluster, topic: str) -> None:
+    resource = Resource(ResourceType.TOPIC, topic)
+    assert described(cluster, resource, "retention.ms").is_default
+    setting = [
+        Alteration("cleanup.policy", Operation.SET, "compact"),
+        Alteration("retention.bytes", Operation.SET, "7"),
+    ]
+    alter_configs(cluster, resource, setting)
+    eventually(cluster, resource, "retention.bytes", "7", ConfigSource.DYNAMIC_TOPIC_CONFIG)
+    alter_configs(cluster, resource, [Alteration("cleanup.policy", Operation.APPEND, "delete")])
+    policy = eventually(cluster, resource, "cleanup.policy", "compact,delete", ConfigSource.DYNAMIC_TOPIC_CONFIG)
+    assert policy.default == "delete"
+    undoing = [
+        Alteration("cleanup.policy", Operation.SUBTRACT, "compact"),
+        Alteration("retention.bytes", Operation.DELETE),
+    ]
+    alter_configs(cluster, resource, undoing)
+    eventually(cluster, resource, "cleanup.policy", "delete", ConfigSource.DYNAMIC_TOPIC_CONFIG)
+    assert described(cluster, resource, "retention.bytes").is_default
+
+
+def test_a_broker_tells_of_its_own_server_properties(cluster: Cluster) -> None:
+    (node_id,) = cluster.brokers()
+    resource = Resource(ResourceType.BROKER, str(node_id))
+    roles = described(cluster, resource, "process.roles")
+    assert (roles.value, roles.source) == ("broker,controller", ConfigSource.STATIC_BROKER_CONFIG)
+    assert roles.is_read_only
+    assert len(describe_configs(cluster, resource)) > 200
+
+
+def test_groups_have_configs(cluster: Cluster, topic: str) -> None:
+    resource = Resource(ResourceType.GROUP, topic)
+    alter_configs(cluster, resource, [Alteration("consumer.session.timeout.ms", Operation.SET, "50000")])
+    eventually(cluster, resource, "consumer.session.timeout.ms", "50000", ConfigSource.DYNAMIC_GROUP_CONFIG)
+
+
+def test_all_or_nothing(cluster: Cluster, topic: str) -> None:
+    resource = Resource(ResourceType.TOPIC, topic)
+    good, bad = Alteration("retention.ms", Operation.SET, "7"), Alteration("segment.bytes", Operation.SET, "x")
+    with pytest.raises(KafkaRefused, match=r"segment\.bytes.*INVALID_CONFIG"):
+        alter_configs(cluster, resource, [good, bad])
+    alter_configs(cluster, resource, [good], validate_only=True)
+    assert described(cluster, resource, "retention.ms").is_default
