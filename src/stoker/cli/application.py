@@ -1,17 +1,67 @@
-"""The command `stoker` and its subcommands."""
+"""The command `stoker`: its nouns, each loaded when it is used."""
 
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
 from stoker import __version__
+from stoker.cli.failure import reported
+from stoker.cli.values import read_plainly
+
+
+class Entry(NamedTuple):
+    """A line of `stoker --help`, and where the Typer application behind it is."""
+
+    explanation: str
+    module: str
+    attribute: str = "application"
+
+
+ENTRIES: Final = {
+    "topics": Entry("List, create, describe, alter and delete topics.", "stoker.cli.topics"),
+    "produce": Entry("Write records to a topic.", "stoker.cli.produce"),
+    "consume": Entry("Read records from topics.", "stoker.cli.consume"),
+    "groups": Entry("Describe, reset and delete consumer groups.", "stoker.cli.groups"),
+    "configs": Entry("Describe and alter the configs of topics, brokers and groups.", "stoker.cli.configs"),
+    "records": Entry("Delete records from the start of partitions.", "stoker.cli.records"),
+    "brokers": Entry("List the brokers of a cluster.", "stoker.cli.cluster", "brokers"),
+    "cluster-id": Entry("Print the id of a cluster.", "stoker.cli.cluster", "cluster_id"),
+}
+
+
+class Nouns(TyperGroup):
+    """Lists its commands from a table, so that help and completion import none of them, and the others one."""
+
+    def __init__(self, *, commands: dict[str, Any], **settings: Any) -> None:
+        listed = {name: TyperCommand(name, help=entry.explanation) for name, entry in ENTRIES.items()}
+        super().__init__(commands=commands | listed, **settings)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name in ENTRIES:
+            entry = ENTRIES[name]
+            command = get_command(getattr(import_module(entry.module), entry.attribute))
+            command.name = name
+        return name, command, rest
+
+    def invoke(self, ctx: Any) -> Any:
+        with reported(ctx):
+            return super().invoke(ctx)
+
+
+read_plainly()
 
 application = typer.Typer(
+    cls=Nouns,
     name="stoker",
     help="An event-streaming platform for Python teams, on a Kafka-compatible log.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 
 

@@ -1,0 +1,21 @@
+"""Spans of time as people type them: ISO 8601 as in Kafka's tools (`PT2H30M`, `P7D`), or shorter (`2h30m`, `7d`)."""
+
+import re
+from typing import Final
+
+from stoker.cli.failure import wrong_usage
+
+_DURATION: Final = re.compile(
+    r"P?(?:(?P<weeks>\d+)W)?(?:(?P<days>\d+)D)?T?(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?",
+    re.IGNORECASE,
+)
+_SECONDS: Final = {"weeks": 604_800, "days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
+
+
+def parse_duration_ms(option: str, text: str) -> int:
+    """Milliseconds; anything else is wrong usage of the option."""
+    match = _DURATION.fullmatch(text.strip())
+    parts = {unit: number for unit, number in match.groupdict().items() if number} if match else {}
+    if not parts:
+        wrong_usage(f"{option} {text}: no duration; the form is PnDTnHnMnS, such as PT2H or P7D, or 2h, 7d, 90m")
+    return round(sum(float(number) * _SECONDS[unit] for unit, number in parts.items()) * 1000)

@@ -1,0 +1,78 @@
+"""How a command fails: one line on stderr, a right exit code, and never a traceback for what was foreseen.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 Ctrl-C, 141 the reader of the output went away.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final, NoReturn
+
+import typer
+
+from stoker.cli.output import say
+from stoker.client.errors import CannotConnect, InvalidClientProperty
+from stoker.errors import StokerError
+
+FAILED: Final = 1
+BAD_USAGE: Final = 2
+INTERRUPTED: Final = 130
+BROKEN_PIPE: Final = 141
+"""What a shell reports of a program that SIGPIPE ended."""
+
+
+class CommandFailed(StokerError):
+    """A command could not do what it was asked; the message names the thing, the cause and the choices."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A hint to be put behind a message: the known name closest to `name`, or nothing."""
+    from difflib import get_close_matches
+
+    matches = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {matches[0]!r}?" if matches else ""
+
+
+def no_such(kind: str, name: str, known: Iterable[str]) -> CommandFailed:
+    """For a name that is none: topic 'ordrs' does not exist; did you mean 'orders'?"""
+    return CommandFailed(f"{kind} {name!r} does not exist{did_you_mean(name, known)}")
+
+
+class WrongUsage(typer.BadParameter):
+    """Options that do not fit together; shown below the usage, with exit code 2."""
+
+    def format_message(self) -> str:
+        return self.message
+
+
+def wrong_usage(message: str) -> NoReturn:
+    """End with the usage and this message, exit code 2."""
+    raise WrongUsage(message)
+
+
+@contextmanager
+def reported(context: typer.Context) -> Iterator[None]:
+    """Turn what was foreseen into a line on stderr, `stoker topics: ...`, and an exit code."""
+    try:
+        yield
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        # The client's own sockets raise ConnectionLost, so this was stdout. What Python flushes at exit goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(BROKEN_PIPE) from None
+    except StokerError as error:
+        say(f"{context.info_name} {context.invoked_subcommand}: {_explained(error)}")
+        raise typer.Exit(BAD_USAGE if isinstance(error, InvalidClientProperty) else FAILED) from None
+
+
+def _explained(error: StokerError) -> str:
+    if isinstance(error, CannotConnect) and error.advertised_by is not None:
+        return f"{error}. The broker's advertised.listeners must be addresses that are reached from here."
+    if isinstance(error, CannotConnect):
+        return (
+            f"{error}. Is a broker running there? --bootstrap-server or STOKER_BOOTSTRAP_SERVER names another address."
+        )
+    return str(error)

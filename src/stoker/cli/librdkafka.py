@@ -1,0 +1,160 @@
+"""Kafka's client properties, which are those of the Java client, in the words of librdkafka.
+
+Most names are the same. What librdkafka has under another name is renamed, what only tunes the Java client falls away,
+and what would change the meaning of a command if it fell away is refused with the reason.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from stoker.client.errors import InvalidClientProperty
+
+_RENAMED: Final = {
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "max.request.size": "message.max.bytes",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
+    "ssl.keystore.key": "ssl.key.pem",
+    "ssl.truststore.certificates": "ssl.ca.pem",
+}
+
+_WITHOUT_EFFECT: Final = frozenset(
+    [
+        # Bytes are sent and shown as they are.
+        "key.deserializer",
+        "key.serializer",
+        "value.deserializer",
+        "value.serializer",
+        # How the Java client waits, measures and keeps house.
+        "auto.include.jmx.reporter",
+        "bootstrap.controllers",
+        "default.api.timeout.ms",
+        "exclude.internal.topics",
+        "max.block.ms",
+        "metadata.max.idle.ms",
+        "metric.reporters",
+        "partitioner.adaptive.partitioning.enable",
+        "partitioner.availability.timeout.ms",
+        "socket.connection.setup.timeout.max.ms",
+        # Java's own ways to the same end.
+        "security.providers",
+        "ssl.keymanager.algorithm",
+        "ssl.provider",
+        "ssl.secure.random.implementation",
+        "ssl.trustmanager.algorithm",
+    ]
+)
+_WITHOUT_EFFECT_PREFIXES: Final = ("metrics.", "sasl.kerberos.ticket.renew.", "sasl.login.refresh.")
+
+_JAVA_ONLY: Final = "it names a Java class, and there is no Java here"
+_REFUSED: Final = {
+    "config.providers": "values that stand elsewhere cannot be looked up; write them into the file",
+    "interceptor.classes": _JAVA_ONLY,
+    "partitioner.class": _JAVA_ONLY + "; keys go where Kafka's default partitioner puts them",
+    "partitioner.ignore.keys": "keys decide the partition here, as by default in Kafka",
+    "sasl.client.callback.handler.class": _JAVA_ONLY,
+    "sasl.jaas.config": "librdkafka reads no JAAS; give sasl.username and sasl.password in its place",
+    "sasl.login.callback.handler.class": _JAVA_ONLY,
+    "sasl.login.class": _JAVA_ONLY,
+    "ssl.enabled.protocols": "librdkafka takes those of OpenSSL",
+    "ssl.engine.factory.class": _JAVA_ONLY,
+    "ssl.protocol": "librdkafka takes that of OpenSSL",
+    "transactional.id": "this command begins no transactions",
+}
+
+_ASSIGNORS: Final = {
+    "RangeAssignor": "range",
+    "RoundRobinAssignor": "roundrobin",
+    "CooperativeStickyAssignor": "cooperative-sticky",
+}
+
+
+def librdkafka_settings(properties: Mapping[str, str]) -> dict[str, str]:
+    """The same properties for librdkafka, whose own names are taken too. Raises InvalidClientProperty."""
+    remaining = {name: value.strip() for name, value in properties.items()}
+    settings = _trust(remaining) | _identity(remaining) | _compression_level(remaining)
+    for name, value in remaining.items():
+        if value and (reason := _REFUSED.get(name)):
+            raise InvalidClientProperty(f"{name} cannot be used: {reason}")
+        if name in _REFUSED or name in _WITHOUT_EFFECT or name.startswith(_WITHOUT_EFFECT_PREFIXES):
+            continue
+        settings |= _translated(name, value)
+    return settings
+
+
+def _translated(name: str, value: str) -> dict[str, str]:
+    match name:
+        case "buffer.memory" if value.isdecimal():
+            return {"queue.buffering.max.kbytes": str(max(1, int(value) // 1024))}
+        case "retries" if not value.isdecimal():
+            raise InvalidClientProperty(
+                f"retries={value} is no number; 2147483647 retries until delivery.timeout.ms is over"
+            )
+        case "auto.offset.reset":
+            return {name: _offset_reset(value)}
+        case "partition.assignment.strategy":
+            return {name: ",".join(_assignor(each.strip()) for each in value.split(","))}
+        case "ssl.endpoint.identification.algorithm":
+            return {name: value or "none"}
+        case "send.buffer.bytes" | "receive.buffer.bytes":
+            return {_RENAMED[name]: "0" if value == "-1" else value}  # what the system thinks right
+        case _:
+            return {_RENAMED.get(name, name): value}
+
+
+def _offset_reset(value: str) -> str:
+    if value.startswith("by_duration"):
+        raise InvalidClientProperty(
+            f"auto.offset.reset={value} cannot be used: librdkafka knows earliest, latest and none"
+        )
+    return "error" if value == "none" else value
+
+
+def _assignor(name: str) -> str:
+    short = name.rpartition(".")[2]
+    if short == name and not name.endswith("Assignor"):
+        return name  # librdkafka's own word
+    if short not in _ASSIGNORS:
+        raise InvalidClientProperty(
+            f"partition.assignment.strategy={name} cannot be used: librdkafka knows {', '.join(_ASSIGNORS)}"
+        )
+    return _ASSIGNORS[short]
+
+
+def _trust(remaining: dict[str, str]) -> dict[str, str]:
+    """Whom to trust: librdkafka reads PEM only."""
+    kind = remaining.pop("ssl.truststore.type", "JKS").upper()
+    location = remaining.pop("ssl.truststore.location", "")
+    remaining.pop("ssl.truststore.password", None)
+    if not location:
+        return {}
+    if kind != "PEM":
+        raise InvalidClientProperty(
+            f"ssl.truststore.location={location} cannot be used: librdkafka reads no {kind}; export its certificates as "
+            "PEM (keytool -exportcert -rfc) and set ssl.truststore.type=PEM"
+        )
+    return {"ssl.ca.location": location}
+
+
+def _identity(remaining: dict[str, str]) -> dict[str, str]:
+    """Who the client is: librdkafka reads PEM and PKCS12."""
+    kind = remaining.pop("ssl.keystore.type", "JKS").upper()
+    location = remaining.get("ssl.keystore.location", "")
+    if not location or kind == "PKCS12":
+        return {}
+    if kind != "PEM":
+        raise InvalidClientProperty(
+            f"ssl.keystore.location={location} cannot be used: librdkafka reads no {kind}; convert it (keytool "
+            "-importkeystore -deststoretype PKCS12) and set ssl.keystore.type=PKCS12"
+        )
+    del remaining["ssl.keystore.location"]
+    remaining.pop("ssl.keystore.password", None)
+    return {"ssl.certificate.location": location, "ssl.key.location": location}
+
+
+def _compression_level(remaining: dict[str, str]) -> dict[str, str]:
+    """Java has a level for each codec; librdkafka one for the codec that is used."""
+    levels = {codec: remaining.pop(f"compression.{codec}.level", None) for codec in ("gzip", "lz4", "zstd")}
+    level = levels.get(remaining.get("compression.type", "none"))
+    return {} if level is None else {"compression.level": level}
