@@ -6,16 +6,19 @@ demands all of them first, so that nothing is skipped there unseen.
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 
+from tests.apache_kafka import ApacheKafka
+
 pytest_plugins = ["pytester"]
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 KAFKA_JARS = REPOSITORY / ".cache" / "kafka-jars"
+SPRING_JARS = REPOSITORY / ".cache" / "spring-jars"
 NODE_MODULES = REPOSITORY / "tests" / "clients" / "kafkajs" / "node_modules"
 
 # Machines that run tests are busy: how long one example takes says nothing there, so there is no deadline.
@@ -32,6 +35,10 @@ PREREQUISITES: dict[str, tuple[Callable[[], bool], str]] = {
     "node": (
         lambda: shutil.which("node") is not None and NODE_MODULES.exists(),
         "needs Node.js and `make node-modules`",
+    ),
+    "spring": (
+        lambda: shutil.which("java") is not None and (SPRING_JARS / ".complete").exists(),
+        "needs a JDK, Maven and `make spring-jars`",
     ),
 }
 
@@ -55,3 +62,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def repository() -> Path:
     """The root of the work tree."""
     return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def stoker_address() -> Iterator[str]:
+    """A Stoker broker for all tests that use topics and groups of their own."""
+    from stoker import Broker
+
+    with Broker(config={"group.initial.rebalance.delay.ms": 0}) as broker:
+        yield broker.bootstrap_servers
+
+
+@pytest.fixture(scope="session")
+def apache_kafka_address() -> Iterator[str]:
+    """An Apache Kafka node likewise; for tests that are marked `java`."""
+    with ApacheKafka() as kafka:
+        yield kafka.bootstrap_servers

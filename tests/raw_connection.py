@@ -56,7 +56,11 @@ class RawConnection:
         self.socket.settimeout(timeout)
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.connect(address_of(address) if isinstance(address, str) else address)
+        try:
+            self.socket.connect(address_of(address) if isinstance(address, str) else address)
+        except OSError:
+            self.socket.close()
+            raise
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._correlation_id = 0
 

@@ -2,7 +2,7 @@
 
     pytest tests/clients                            Stoker, in this process
     pytest tests/clients --against=apache-kafka     a fresh Apache Kafka: what fails here is wrong in the test
-    pytest tests/clients --against=HOST:PORT        a broker that runs already
+    pytest tests/clients --against=HOST:PORT        a broker that runs already, with the settings of groups/kinds.py
 
 `STOKER_TESTS_AGAINST` in the environment does the same.
 """
@@ -16,12 +16,14 @@ import pytest
 
 from tests.apache_kafka import ApacheKafka
 from tests.clients.client import Client, fresh_topic
+from tests.clients.consumer_groups import ConsumerGroups
 from tests.clients.drivers.aio import AioKafka
 from tests.clients.drivers.confluent import ConfluentKafka
 from tests.clients.drivers.java import JavaClients
 from tests.clients.drivers.kafka_python import KafkaPython
 from tests.clients.drivers.kafkajs import KafkaJs
 from tests.clients.drivers.kcat import Kcat
+from tests.clients.groups.kinds import BROKER_SETTINGS
 from tests.clients.records import KEEP_FOREVER, PARTITIONS
 
 Driver = TypeVar("Driver", bound=Client)
@@ -59,10 +61,10 @@ def broker_address(request: pytest.FixtureRequest) -> Iterator[str]:
     if against == "stoker":
         from stoker import Broker  # not at the top: against Apache Kafka the tests need nothing of Stoker
 
-        with Broker() as broker:
+        with Broker(config=BROKER_SETTINGS) as broker:
             yield broker.bootstrap_servers
     elif against == "apache-kafka":
-        with ApacheKafka() as kafka:
+        with ApacheKafka(properties=BROKER_SETTINGS) as kafka:
             yield kafka.bootstrap_servers
     else:
         yield against
@@ -118,6 +120,11 @@ def kafka_python(clients: Clients) -> KafkaPython:
 @pytest.fixture(scope="session")
 def kafkajs(clients: Clients) -> KafkaJs:
     return clients.of(KafkaJs)
+
+
+@pytest.fixture(scope="session")
+def consumer_groups(broker_address: str) -> ConsumerGroups:
+    return ConsumerGroups(broker_address)
 
 
 @pytest.fixture(scope="session")

@@ -100,3 +100,13 @@ def test_one_partition_gives_one_order_for_all_readers(confluent: ConfluentKafka
     assert seen == kafka_python.read(topic, 0, count=600)
     for key in keys:
         assert [each.value for each in seen if each.key == key] == values
+
+
+@pytest.mark.acceptance("B004")
+def test_order_is_kept_in_each_partition_and_nowhere_else(confluent: ConfluentKafka, six_partitions: str) -> None:
+    """Records sent one after the other over six partitions come back in that order within each of them; across them none is promised."""
+    sent = [Record(value=b"%d" % number, partition=number * 7 % PARTITIONS) for number in range(600)]
+    confluent.produce(six_partitions, sent)
+    for partition in range(PARTITIONS):
+        expected = [each.value for each in sent if each.partition == partition]
+        assert [each.value for each in confluent.read(six_partitions, partition, count=100)] == expected

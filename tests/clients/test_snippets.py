@@ -1,7 +1,7 @@
 """Producers and administrators as tutorials write them, run with only the address changed."""
 
 import re
-import runpy
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,38 +10,13 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException, Producer
 
-from tests.clients.client import WAIT_SECONDS, ClientRefused, Code, StoredRecord, eventually
+from tests.clients.client import WAIT_SECONDS, ClientRefused, Code, eventually
 from tests.clients.drivers.aio import AioKafka
 from tests.clients.drivers.confluent import ConfluentKafka
 from tests.clients.drivers.java import JavaClients
+from tests.clients.drivers.kafka_python import KafkaPython
 from tests.clients.drivers.kafkajs import KafkaJs
-
-SNIPPETS = Path(__file__).resolve().parent / "snippets"
-TUTORIAL_ADDRESSES = re.compile(r"(?:broker\d?|kafka-\d):9092(?:,(?:broker\d|kafka-\d):9092)*")
-
-
-def everything(confluent: ConfluentKafka, topic: str) -> list[StoredRecord]:
-    """All records of the topic's three partitions."""
-    found = []
-    for partition in range(3):
-        earliest, latest = confluent.offset_range(topic, partition)
-        if latest > earliest:
-            found += confluent.read(topic, partition, count=latest - earliest)
-    return found
-
-
-def source(name: str, address: str, *, without: str | None = None) -> str:
-    """The text of a snippet with the broker's address; `without` leaves out the lines that hold that text."""
-    lines = TUTORIAL_ADDRESSES.sub(address, (SNIPPETS / name).read_text()).splitlines(keepends=True)
-    return "".join(line for line in lines if without is None or without not in line)
-
-
-def run_python(text: str, tmp_path: Path, names: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Run the text as a script in a name space that holds `names`; its global names afterwards."""
-    script = tmp_path / "snippet.py"
-    script.write_text(text)
-    return runpy.run_path(str(script), init_globals=dict(names or {}))
-
+from tests.clients.tutorials import TUTORIAL_ADDRESSES, everything, run_python, source
 
 USE_ORDER_PRODUCER = """
 public class Main {
@@ -123,6 +98,29 @@ def test_the_python_producer_with_a_callback(
     assert capsys.readouterr().out == f"Delivered to orders [{found.partition}] @ 0\n"
 
 
+@pytest.mark.acceptance("S026")
+def test_the_anatomy_of_a_record(
+    orders: str, confluent: ConfluentKafka, kafka_python: KafkaPython, broker_address: str, tmp_path: Path
+) -> None:
+    """Key, value, headers and partition come back; without a timestamp the producer sets it (CreateTime), not the broker."""
+    fields: dict[str, Any] = {}
+    run_python(source("record_anatomy.py.txt", broker_address), tmp_path, {"ProducerRecord": fields.update})
+    producer = Producer({"bootstrap.servers": broker_address, "linger.ms": 300, "partitioner": "murmur2_random"})
+    start = int(time.time() * 1000)
+    given = {name: value for name, value in fields.items() if value is not None}
+    producer.produce(**given)
+    producer.produce(**given | {"timestamp": 1_704_067_200_000})
+    produced = int(time.time() * 1000)  # the broker gets them later: linger.ms holds them back
+    assert producer.flush(WAIT_SECONDS) == 0
+    found = everything(confluent, orders)
+    [partition] = {each.partition for each in found}
+    assert kafka_python.produce_by_key(orders, [fields["key"]]) == [partition]
+    for each in found:
+        assert (each.key, each.value, list(each.headers)) == (fields["key"], fields["value"], fields["headers"])
+    assert start <= found[0].timestamp <= produced
+    assert found[1].timestamp == 1_704_067_200_000
+
+
 @pytest.mark.acceptance("S027")
 def test_the_tuned_python_producer(orders: str, confluent: ConfluentKafka, broker_address: str, tmp_path: Path) -> None:
     """zstd, idempotence, 1 MB batches and headers as a dict; as pasted librdkafka refuses buffer.memory by name."""
@@ -134,7 +132,9 @@ def test_the_tuned_python_producer(orders: str, confluent: ConfluentKafka, broke
     }
     with pytest.raises(KafkaException, match=r"buffer\.memory"):
         run_python(source("tuned_producer.py.txt", broker_address), tmp_path, names)
-    run_python(source("tuned_producer.py.txt", broker_address, without="buffer.memory"), tmp_path, names)
+    run_python(
+        source("tuned_producer.py.txt", broker_address, {"'buffer.memory'": "# 'buffer.memory'"}), tmp_path, names
+    )
     [found] = everything(confluent, orders)
     assert (found.key, found.value, found.headers) == (b"customer-42", b'{"id": 1}', (("source", b"checkout"),))
     assert counted == ["produced"]
@@ -178,7 +178,7 @@ def test_the_kafkajs_retry_wrapper(
     kafkajs: KafkaJs, orders: str, confluent: ConfluentKafka, broker_address: str
 ) -> None:
     """As pasted the producer is never connected and KafkaJS says so; connected, the wrapper sends."""
-    text = TUTORIAL_ADDRESSES.sub(broker_address, (SNIPPETS / "retry_wrapper.js").read_text())
+    text = source("retry_wrapper.js", broker_address)
     use = "await sendWithRetry('orders', [{ key: 'order-1', value: 'sent' }]);"
     with pytest.raises(ClientRefused, match="The producer is disconnected"):
         kafkajs.call("run", source=f"{text}\n{use}")

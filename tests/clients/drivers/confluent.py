@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from confluent_kafka import (
     Consumer,
+    ConsumerGroupTopicPartitions,
     KafkaError,
     KafkaException,
     Message,
@@ -177,6 +178,44 @@ class ConfluentKafka(Client):
 
     def delete_records(self, topic: str, partition: int, before_offset: int) -> None:
         _only(self._admin.delete_records([TopicPartition(topic, partition, before_offset)]))
+
+    def committed(self, group: str) -> dict[tuple[str, int], int]:
+        """The committed offset of each partition for which the group has one."""
+        asked = [ConsumerGroupTopicPartitions(group)]
+        found = _only(self._admin.list_consumer_group_offsets(asked)).topic_partitions
+        return {(each.topic, each.partition): each.offset for each in found}
+
+    def group_state(self, group: str) -> str:
+        """Kafka's name of the group's state, in capitals."""
+        state: str = _only(self._admin.describe_consumer_groups([group])).state.name
+        return state
+
+    def group_members(self, group: str) -> set[str]:
+        """The client ids of the group's members."""
+        return {member.client_id for member in _only(self._admin.describe_consumer_groups([group])).members}
+
+    def group_type(self, group: str) -> str:
+        """CLASSIC or CONSUMER, as ListGroups tells it."""
+        listed = self._admin.list_consumer_groups().result(WAIT_SECONDS)
+        [kind] = [each.type.name for each in listed.valid if each.group_id == group]
+        return str(kind)
+
+    def delete_group(self, group: str) -> None:
+        _only(self._admin.delete_consumer_groups([group]))
+
+    def forget_group(self, group: str) -> None:
+        """Delete a group whose name a tutorial has chosen, if it is there, as soon as its last member has left."""
+        assert eventually(partial(self._delete_group_if_empty, group), bool), f"{group} still has members"
+
+    def _delete_group_if_empty(self, group: str) -> bool:
+        try:
+            self.delete_group(group)
+        except BrokerRefused as refusal:
+            if refusal.code == Code.NON_EMPTY_GROUP:
+                return False
+            if refusal.code != Code.GROUP_ID_NOT_FOUND:
+                raise
+        return True
 
     def _leader_answers(self, topic: str, partition: int) -> bool:
         try:

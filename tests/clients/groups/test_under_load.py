@@ -1,0 +1,75 @@
+"""Members join, leave and are killed while records keep coming: nothing is lost, skipped or read by two at a time."""
+
+import pytest
+
+from tests.clients.client import WAIT_SECONDS
+from tests.clients.groups.group import Group, Groups, assert_never_shared
+from tests.clients.groups.kinds import KINDS, Kind, parameters
+from tests.clients.groups.load import Load
+from tests.clients.groups.members import Member, Partition
+from tests.clients.groups.side_by_side import Run
+
+PARTITIONS = 6
+SESSION_MS = 4_000
+"""Of the member that is killed."""
+
+
+def read_by(members: list[Member]) -> dict[Partition, set[int]]:
+    found: dict[Partition, set[int]] = {}
+    for member in members:
+        for record in member.records:
+            assert record.value == str(record.offset)
+            found.setdefault((record.topic, record.partition), set()).add(record.offset)
+    return found
+
+
+def assert_only_processed_is_committed(group: Group) -> None:
+    """Below each committed offset every record has been processed; asked after the commits, told before them."""
+    committed = group.committed()
+    read = read_by(group.members)
+    for partition, offset in committed.items():
+        assert set(range(offset)) <= read.get(partition, set()), f"{partition} is committed up to {offset}"
+
+
+def assert_in_order(member: Member) -> None:
+    """Between two assignments a member reads each partition in order and leaves out nothing."""
+    last: dict[Partition, int] = {}
+    for event in member.events:
+        if event.kind == "assigned":
+            last = {partition: offset for partition, offset in last.items() if partition not in event.partitions}
+        elif event.kind == "records":
+            for topic, partition, offset, _ in event.details["records"]:
+                assert offset == last.get((topic, partition), offset - 1) + 1
+                last[topic, partition] = offset
+
+
+def come_and_go(kind: Kind, groups: Groups) -> None:
+    group = groups.new(kind, partitions=PARTITIONS)
+    with Load(group.onlooker, group.topic, PARTITIONS) as load:
+        first = group.join(commit="sync")
+        group.settle(first)
+        doomed = group.join(commit="sync", own_program=True, session_timeout_ms=SESSION_MS)
+        group.settle(first, doomed)
+        leaver = group.join(commit="sync")
+        group.settle(first, doomed, leaver)
+        leaver.wait_for_event("committed")
+        leaver.leave()
+        group.settle(first, doomed, seconds=SESSION_MS / 1000)
+        doomed.wait_for_event("committed", after=len(doomed.events))
+        doomed.kill()
+        assert_only_processed_is_committed(group)
+        group.settle(first, seconds=SESSION_MS / 1000 + WAIT_SECONDS)
+        last = group.join(commit="sync")
+        group.settle(first, last)
+    group.wait_for_commits(load.written)
+    assert_only_processed_is_committed(group)
+    assert_never_shared(group.members)
+    for member in group.members:
+        assert_in_order(member)
+
+
+@pytest.mark.acceptance("B068", "B071", "B092", "B094")
+@pytest.mark.parametrize("kind", parameters(KINDS))
+def test_nothing_is_lost_while_members_come_and_go(kind: Kind, run: Run) -> None:
+    """Assignments are disjoint and complete through joins, a leave and a kill -9; each record is read; no commit is ahead of the work."""
+    run(come_and_go, kind)
