@@ -19,8 +19,9 @@ def create_topic(bootstrap_servers: str, topic: str, partitions: int = 1, **conf
 
 
 def topics_of(bootstrap_servers: str) -> set[str]:
+    """Without `__consumer_offsets`, which a reader's look for its coordinator makes."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})
-    return set(admin.list_topics(timeout=WAIT_SECONDS).topics)
+    return set(admin.list_topics(timeout=WAIT_SECONDS).topics) - {"__consumer_offsets"}
 
 
 def produce(

@@ -13,6 +13,7 @@ from stoker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from stoker.wire.schema import Request
 from tests.broker.sensible_requests import Target, sensible_requests
 from tests.hostile.bystander import TOPICS as BYSTANDERS
+from tests.hostile.group_members import requests_of_members
 from tests.hostile.mutations import mutated, with_spoiled_field
 from tests.raw_connection import Address, RawConnection, request_frame
 
@@ -66,8 +67,9 @@ class Fuzzer:
             wanted = CreatableTopic(name=_TARGET, num_partitions=2, replication_factor=1)
             connection.call(CreateTopicsRequest(topics=[wanted]), 7)
             described = connection.call(MetadataRequest(topics=[MetadataRequestTopic(name=_TARGET)]), 12)
-        target = Target(topic=_TARGET, topic_id=described.topics[0].topic_id, spare_topic=_SPARE)
-        return [(request, version) for _, version, request in sensible_requests(target)]
+            target = Target(topic=_TARGET, topic_id=described.topics[0].topic_id, spare_topic=_SPARE)
+            of_members = list(requests_of_members(connection, target))
+        return [(request, version) for _, version, request in sensible_requests(target)] + of_members
 
     def _spoiled(self, stock: list[tuple[Request, int]], count: int) -> Iterator[bytes]:
         random = Random(f"{self.seed} {self.tally.sent}")
