@@ -3,10 +3,12 @@
  *
  *   blast produce PORT FRAME PARTITION_AT PARTITIONS CONNECTIONS IN_FLIGHT REQUESTS
  *   blast fetch   PORT FRAME PARTITION_AT PARTITIONS CONNECTIONS IN_FLIGHT REQUESTS OFFSET_AT RECORDS
+ *   blast commit  PORT FRAME GROUP_AT     PARTITIONS CONNECTIONS IN_FLIGHT REQUESTS OFFSET_AT
  *
  * FRAME is a file with one Produce v9 or Fetch v12 request, length prefix included, for one partition. Request number
  * i goes to partition i % PARTITIONS; its partition index is written at byte PARTITION_AT. A fetch asks for offset
- * (i / PARTITIONS) * RECORDS, written at byte OFFSET_AT.
+ * (i / PARTITIONS) * RECORDS, written at byte OFFSET_AT. A commit is an OffsetCommit v9 of PARTITIONS partitions, on each
+ * connection for a group of its own, whose four digits are written at byte GROUP_AT; i is the offset committed.
  * Prints "SECONDS RECORD_BYTES": wall time from the first byte sent to the last answer, and bytes of records fetched.
  */
 #define _GNU_SOURCE
@@ -29,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HEAD = 512, ANSWER_HEAD = 256, BUFFER = 1 << 20 };
+enum { HEAD = 512, ANSWER_HEAD = 1024, BUFFER = 1 << 20 };
 
 struct connection {
     int socket;
@@ -42,7 +44,7 @@ struct connection {
     size_t answer_size;      /* its whole size, 0 while unknown */
 };
 
-static int fetching;
+static int fetching, committing;
 static char *frame;
 static size_t frame_size, head_size;
 static long partition_at, partitions, in_flight_limit, requests, offset_at, records_per_request;
@@ -56,10 +58,12 @@ static double now(void) {
 }
 
 static void prepare_next(struct connection *c) {
-    int32_t partition = htobe32(issued % partitions);
-    memcpy(c->head + partition_at, &partition, sizeof partition);
-    if (fetching) {
-        int64_t offset = htobe64(issued / partitions * records_per_request);
+    if (!committing) {
+        int32_t partition = htobe32(issued % partitions);
+        memcpy(c->head + partition_at, &partition, sizeof partition);
+    }
+    if (fetching || committing) {
+        int64_t offset = htobe64(committing ? issued : issued / partitions * records_per_request);
         memcpy(c->head + offset_at, &offset, sizeof offset);
     }
     issued++;
@@ -99,12 +103,12 @@ static uint32_t read_uvarint(const unsigned char **at) {
     }
 }
 
-/* Looks at the start of an answer: one topic, one partition. Ends the program on any error code. */
+/* Looks at the start of an answer: one topic, one partition (of a commit, all that were committed). Ends the program on any error code. */
 static void check_answer(const unsigned char *at) {
     int16_t code;
     at += 4 + 4 + 1; /* length, correlation id, empty tags of response header v1 */
+    if (fetching || committing) at += 4; /* throttle time */
     if (fetching) {
-        at += 4; /* throttle time */
         memcpy(&code, at, 2);
         if (code) errx(1, "fetch answered with error code %d", (int16_t)be16toh(code));
         at += 2 + 4; /* error code, session id */
@@ -112,10 +116,13 @@ static void check_answer(const unsigned char *at) {
     if (read_uvarint(&at) != 2) errx(1, "an answer without its topic");
     uint32_t name = read_uvarint(&at);
     at += name - 1;
-    if (read_uvarint(&at) != 2) errx(1, "an answer without its partition");
-    at += 4; /* partition index */
-    memcpy(&code, at, 2);
-    if (code) errx(1, "partition answered with error code %d", (int16_t)be16toh(code));
+    long count = committing ? partitions : 1;
+    if (read_uvarint(&at) != count + 1) errx(1, "an answer without its partitions");
+    for (long i = 0; i < count; i++) {
+        at += i ? 4 + 2 + 1 : 4; /* error code and tags of the one before, partition index */
+        memcpy(&code, at, 2);
+        if (code) errx(1, "partition answered with error code %d", (int16_t)be16toh(code));
+    }
     if (fetching) {
         at += 2 + 8 + 8 + 8;        /* error code, high watermark, last stable offset, log start offset */
         read_uvarint(&at);          /* aborted transactions: none */
@@ -185,23 +192,27 @@ static int connect_to(int port) {
 int main(int argc, char **argv) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     fetching = argc > 1 && !strcmp(argv[1], "fetch");
-    if (argc != (fetching ? 11 : 9)) errx(2, "see the head of blast.c");
+    committing = argc > 1 && !strcmp(argv[1], "commit");
+    if (argc != (fetching ? 11 : committing ? 10 : 9)) errx(2, "see the head of blast.c");
     load_frame(argv[3]);
     partition_at = atol(argv[4]);
     partitions = atol(argv[5]);
     long connections = atol(argv[6]);
     in_flight_limit = atol(argv[7]);
     requests = atol(argv[8]);
-    if (fetching) {
-        offset_at = atol(argv[9]);
-        records_per_request = atol(argv[10]);
-    }
+    if (fetching || committing) offset_at = atol(argv[9]);
+    if (fetching) records_per_request = atol(argv[10]);
 
     int poller = epoll_create1(0);
     struct connection *all = calloc(connections, sizeof *all);
     for (long i = 0; i < connections; i++) {
         all[i].socket = connect_to(atoi(argv[2]));
         memcpy(all[i].head, frame, head_size);
+        if (committing) {
+            char digits[5];
+            snprintf(digits, sizeof digits, "%04ld", i % 10000);
+            memcpy(all[i].head + partition_at, digits, 4);
+        }
     }
     double start = now();
     for (long i = 0; i < connections; i++) {

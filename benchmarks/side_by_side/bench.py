@@ -3,10 +3,11 @@
 import itertools
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from side_by_side.peers import Peer
 from side_by_side.processes import LoadFailed
@@ -16,13 +17,22 @@ Measured = dict[str, float]
 """Numbers of one round on one broker, by name."""
 
 
+class Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+Compared = TypeVar("Compared", bound=Named)
+
+
 @dataclass(kw_only=True)
 class Bench:
-    """`peers` are running brokers; `spare` makes another one of each, not started, in a directory of its own."""
+    """`peers` are the brokers; `spare` makes another one of each with given settings, in a directory of its own."""
 
     peers: Sequence[Peer]
-    spare: Callable[[], Sequence[Peer]]
+    spare: Callable[[Mapping[str, str]], Sequence[Peer]]
     programs: Programs
+    stoker: Path
     directory: Path
     rounds: int
     scale: float
@@ -46,14 +56,33 @@ class Bench:
         warm_up: bool,
         rounds: int | None = None,
     ) -> "Samples":
-        """Run a load on each broker, round after round, the first one changing; a warm-up round is not counted.
+        """`alternate` between the brokers; a failure ends with what the broker logged last."""
 
-        A load that fails on one broker is reported and its sample left out; the benchmark goes on.
+        def explained(peer: Peer) -> Measured:
+            try:
+                return load(peer)
+            except LoadFailed as failure:
+                raise LoadFailed(f"{failure}; the broker's last lines: {peer.last_lines()}") from failure
+
+        return self.alternate(what, explained, self.peers if peers is None else peers, warm_up=warm_up, rounds=rounds)
+
+    def alternate(
+        self,
+        what: str,
+        load: Callable[[Compared], Measured],
+        among: Sequence[Compared],
+        *,
+        warm_up: bool,
+        rounds: int | None = None,
+    ) -> "Samples":
+        """Run a load on each of those compared, round after round, the first one changing; a warm-up does not count.
+
+        A load that fails on one of them is reported and its sample left out; the benchmark goes on.
         """
         rounds = self.rounds if rounds is None else rounds
         samples = Samples()
         for number in range(0 if warm_up else 1, rounds + 1):
-            turn = list(self.peers if peers is None else peers)
+            turn = list(among)
             if number % 2:
                 turn.reverse()
             for peer in turn:

@@ -47,34 +47,34 @@ def record_batch(*, value_size: int, about_bytes: int) -> Batch:
 def produce(topic: str, batch: Batch) -> Frame:
     """Produce v9, acks=all, one batch for one partition."""
     head = (
-        _header(PRODUCE, 9, flexible=True)
+        header(PRODUCE, 9, flexible=True)
         + b"\x00"  # no transactional id
         + struct.pack(">hi", -1, 30_000)
-        + _uvarint(2)
-        + _compact(topic.encode())
-        + _uvarint(2)
+        + uvarint(2)
+        + compact(topic.encode())
+        + uvarint(2)
     )
-    return _frame(head + bytes(4) + _compact(batch.data) + b"\x00\x00\x00", partition_at=len(head))
+    return frame(head + bytes(4) + compact(batch.data) + b"\x00\x00\x00", partition_at=len(head))
 
 
 def fetch(topic: str, *, max_bytes: int) -> Frame:
     """Fetch v12 without a session, of one partition."""
     head = (
-        _header(FETCH, 12, flexible=True)
+        header(FETCH, 12, flexible=True)
         + struct.pack(">iiiibii", -1, 500, 1, 0x7FFFFFFF, 0, 0, -1)  # ... isolation level, session id, session epoch
-        + _uvarint(2)
-        + _compact(topic.encode())
-        + _uvarint(2)
+        + uvarint(2)
+        + compact(topic.encode())
+        + uvarint(2)
     )
     # partition, current leader epoch, fetch offset, last fetched epoch, log start offset, partition max bytes
-    body = struct.pack(">iiqiqi", 0, -1, 0, -1, -1, max_bytes) + b"\x00\x00" + _uvarint(1) + _compact(b"") + b"\x00"
-    return _frame(head + body, partition_at=len(head), offset_at=len(head) + 8)
+    body = struct.pack(">iiqiqi", 0, -1, 0, -1, -1, max_bytes) + b"\x00\x00" + uvarint(1) + compact(b"") + b"\x00"
+    return frame(head + body, partition_at=len(head), offset_at=len(head) + 8)
 
 
 def metadata(topic: str) -> bytes:
     """Metadata v8 of one topic, which the broker creates if it is not there."""
     body = struct.pack(">ih", 1, len(topic)) + topic.encode() + b"\x01\x00\x00"
-    return _frame(_header(METADATA, 8, flexible=False) + body, partition_at=0).data
+    return frame(header(METADATA, 8, flexible=False) + body, partition_at=0).data
 
 
 def produce_error(answer: bytes) -> int:
@@ -83,21 +83,21 @@ def produce_error(answer: bytes) -> int:
     return int(struct.unpack_from(">h", answer, 6 + name_length + 1 + 4)[0])
 
 
-def _frame(request: bytes, *, partition_at: int, offset_at: int = 0) -> Frame:
+def frame(request: bytes, *, partition_at: int, offset_at: int = 0) -> Frame:
     data = struct.pack(">i", len(request)) + request
     return Frame(data=data, partition_at=partition_at + 4, offset_at=offset_at + 4)
 
 
-def _header(api_key: int, version: int, *, flexible: bool) -> bytes:
+def header(api_key: int, version: int, *, flexible: bool) -> bytes:
     header = struct.pack(">hhih", api_key, version, 7, len(CLIENT_ID)) + CLIENT_ID
     return header + b"\x00" if flexible else header
 
 
-def _compact(data: bytes) -> bytes:
-    return _uvarint(len(data) + 1) + data
+def compact(data: bytes) -> bytes:
+    return uvarint(len(data) + 1) + data
 
 
-def _uvarint(value: int) -> bytes:
+def uvarint(value: int) -> bytes:
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -107,4 +107,4 @@ def _uvarint(value: int) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    return _uvarint(value << 1 if value >= 0 else (-value << 1) - 1)
+    return uvarint(value << 1 if value >= 0 else (-value << 1) - 1)

@@ -52,7 +52,8 @@ class Outcome:
         return self.cpu_seconds / self.value_bytes * 1e9
 
 
-def _observed(peer: Peer, client: Callable[[], tuple[float, int]]) -> Outcome:
+def observed(peer: Peer, client: Callable[[], tuple[float, int]]) -> Outcome:
+    """What a client, which returns its seconds and bytes, costs the broker."""
     before = processes.cpu_seconds(peer.pid)
     seconds, value_bytes = client()
     return Outcome(seconds=seconds, value_bytes=value_bytes, cpu_seconds=processes.cpu_seconds(peer.pid) - before)
@@ -79,12 +80,12 @@ def check_fetched(peer: Peer, fetched: Outcome, wanted: int) -> None:
 # librdkafka
 
 
-def rdkafka_produce(bench: Bench, peer: Peer, topic: str, values: Values) -> Outcome:
+def rdkafka_produce(bench: Bench, peer: Peer, topic: str, values: Values, *, partitions: int = PARTITIONS) -> Outcome:
     def client() -> tuple[float, int]:
-        output = _rdkafka(bench, peer, "produce", topic, PARTITIONS, values.count, values.size, values.codec)
+        output = _rdkafka(bench, peer, "produce", topic, partitions, values.count, values.size, values.codec)
         return float(output), values.bytes
 
-    return _observed(peer, client)
+    return observed(peer, client)
 
 
 def rdkafka_fetch(bench: Bench, peer: Peer, topic: str, *, partitions: int, records: int) -> Outcome:
@@ -92,7 +93,7 @@ def rdkafka_fetch(bench: Bench, peer: Peer, topic: str, *, partitions: int, reco
         seconds, value_bytes = _rdkafka(bench, peer, "fetch", topic, partitions, records).split()
         return float(seconds), int(value_bytes)
 
-    return _observed(peer, client)
+    return observed(peer, client)
 
 
 def rdkafka_latency(
@@ -143,7 +144,7 @@ def java_produce(bench: Bench, peer: Peer, topic: str, values: Values, *, warm_u
             raise LoadFailed(f"ProducerPerformance printed no rate: {output[-300:]}")
         return values.count / float(rates[-1]), values.bytes
 
-    return _observed(peer, client)
+    return observed(peer, client)
 
 
 def java_fetch(bench: Bench, peer: Peer, topic: str, records: int) -> Outcome:
@@ -152,7 +153,7 @@ def java_fetch(bench: Bench, peer: Peer, topic: str, records: int) -> Outcome:
         seconds, value_bytes = processes.run(command).split()
         return float(seconds), int(value_bytes)
 
-    return _observed(peer, client)
+    return observed(peer, client)
 
 
 def _order(number: int, size: int) -> str:
@@ -190,7 +191,7 @@ def blast_produce(bench: Bench, peer: Peer, topic: str, blast: Blast) -> Outcome
         output = _blast(bench, peer, "produce", frame, blast, blast.requests)
         return float(output.split()[0]), blast.value_bytes
 
-    return _observed(peer, client)
+    return observed(peer, client)
 
 
 def blast_fetch(bench: Bench, peer: Peer, topic: str, blast: Blast) -> Outcome:
@@ -208,7 +209,7 @@ def blast_fetch(bench: Bench, peer: Peer, topic: str, blast: Blast) -> Outcome:
             raise LoadFailed(f"{peer.name} answered {record_bytes} bytes of records to fetches of {wanted}")
         return float(seconds), requests * batches * blast.batch.value_bytes
 
-    return _observed(peer, client)
+    return observed(peer, client)
 
 
 def _blast(bench: Bench, peer: Peer, mode: str, frame: canned.Frame, blast: Blast, requests: int, *more: int) -> str:

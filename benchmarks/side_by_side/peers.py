@@ -6,10 +6,12 @@ import struct
 import subprocess
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from concurrent.futures import Future
 from pathlib import Path
 
 from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, NewTopic, OffsetSpec
 
 from side_by_side import canned, processes
 from side_by_side.processes import LoadFailed
@@ -34,12 +36,16 @@ KAFKA_JVM_OPTIONS = [
 
 
 class Peer(ABC):
-    """A broker on an ephemeral port of 127.0.0.1 with everything it writes under `directory`."""
+    """A broker on an ephemeral port of 127.0.0.1 with everything it writes under `directory`.
+
+    `settings` are broker configs that differ from Kafka's defaults: the same for every peer of a benchmark.
+    """
 
     name: str
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, settings: Mapping[str, str]) -> None:
         self.directory = directory
+        self.settings = settings
         self.port = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._admin: AdminClient | None = None
@@ -81,6 +87,11 @@ class Peer(ABC):
             processes.stop(self._process)
             self._process = None
 
+    def ask(self, request: bytes) -> bytes:
+        """The answer to one request, without its length prefix."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=START_TIMEOUT_SECONDS) as connection:
+            return _ask(connection, request)
+
     def create_topic(self, topic: str, partitions: int) -> None:
         """Create a topic and wait until each partition has a leader that knows it is."""
         config = {
@@ -112,11 +123,17 @@ class Peer(ABC):
 
     def _is_served(self, topic: str, partitions: int) -> bool:
         """Whether each partition answers: Kafka names a leader a little before that leader is ready."""
+        return all(each.exception(TOPIC_TIMEOUT_SECONDS) is None for each in self._ends(topic, partitions))
+
+    def record_count(self, topic: str, partitions: int) -> int:
+        return sum(each.result().offset for each in self._ends(topic, partitions))
+
+    def _ends(self, topic: str, partitions: int) -> "list[Future[ListOffsetsResultInfo]]":
+        """The end of each partition, when it is known."""
         assert self._admin is not None
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # confluent-kafka leaves it untyped
         wanted = {TopicPartition(topic, number): latest for number in range(partitions)}
-        asked = self._admin.list_offsets(wanted, request_timeout=TOPIC_TIMEOUT_SECONDS)
-        return all(future.exception(TOPIC_TIMEOUT_SECONDS) is None for future in asked.values())
+        return list(self._admin.list_offsets(wanted, request_timeout=TOPIC_TIMEOUT_SECONDS).values())
 
     def delete_topic(self, topic: str) -> None:
         assert self._admin is not None
@@ -157,8 +174,8 @@ class Peer(ABC):
 class Stoker(Peer):
     name = "stoker"
 
-    def __init__(self, directory: Path, executable: Path) -> None:
-        super().__init__(directory)
+    def __init__(self, directory: Path, executable: Path, settings: Mapping[str, str]) -> None:
+        super().__init__(directory, settings)
         self._executable = executable
 
     def prepare(self) -> None:
@@ -167,14 +184,15 @@ class Stoker(Peer):
 
     def command(self) -> list[str]:
         data = self.directory / "data"
-        return [str(self._executable), "broker", "--data-dir", str(data), "--listen", f"127.0.0.1:{self.port}"]
+        options = [f"--option={name}={value}" for name, value in self.settings.items()]
+        return [str(self._executable), "broker", f"--data-dir={data}", f"--listen=127.0.0.1:{self.port}", *options]
 
 
 class ApacheKafka(Peer):
     name = "kafka"
 
-    def __init__(self, directory: Path, jars: Path) -> None:
-        super().__init__(directory)
+    def __init__(self, directory: Path, jars: Path, settings: Mapping[str, str]) -> None:
+        super().__init__(directory, settings)
         self._jars = jars
 
     def prepare(self) -> None:
@@ -191,6 +209,7 @@ class ApacheKafka(Peer):
             "offsets.topic.replication.factor": "1",
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
+            **self.settings,
         }
         self._properties.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
         processes.run(

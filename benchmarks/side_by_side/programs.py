@@ -7,7 +7,7 @@ from pathlib import Path
 
 BENCHMARKS = Path(__file__).resolve().parent.parent
 REPOSITORY = BENCHMARKS.parent
-C_PROGRAMS = ("blast", "physical_limit", "rdkafka_load")
+C_PROGRAMS = ("blast", "physical_limit", "rdkafka_load", "rdkafka_group")
 
 
 class NotSetUp(Exception):
@@ -19,6 +19,7 @@ class Programs:
     blast: Path
     physical_limit: Path
     rdkafka_load: Path
+    rdkafka_group: Path
     librdkafka: Path
     class_path: str
 

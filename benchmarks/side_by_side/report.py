@@ -11,8 +11,12 @@ from pathlib import Path
 
 from side_by_side.results import Row, Section
 
+HEADS = {"stoker": "Stoker", "kafka": "Kafka", "kcat": "kcat", "limit": "limit"}
+
 
 def render(
+    title: str,
+    introduction: str,
     sections: Sequence[Section],
     *,
     command: Sequence[str],
@@ -21,13 +25,11 @@ def render(
     failures: Sequence[str],
     note: str,
 ) -> str:
-    lines = ["# Stoker beside Apache Kafka", ""]
-    lines += [
-        "Both brokers ran on one box in one run, in alternating rounds, under the same clients with the same "
-        "settings. A cell is the median of the rounds, with half of the spread between the lowest and the highest; a "
-        "ratio is Stoker's median divided by Kafka's (or by the physical limit where the target says so).",
-        "",
-    ]
+    reading = (
+        "A cell is the median of the rounds, with half of the spread between the lowest and the highest; a ratio is "
+        "Stoker's median divided by Kafka's (or by the physical limit where the target says so)."
+    )
+    lines = [f"# {title}", "", f"{introduction} {reading}", ""]
     if note:
         lines += [f"**{note}**", ""]
     lines += [f"- {fact}" for fact in facts(directory, jars)]
@@ -57,10 +59,9 @@ def facts(directory: Path, jars: Path) -> list[str]:
 
 
 def _table(rows: Sequence[Row]) -> list[str]:
-    columns = [name for name in ("stoker", "kafka", "limit") if any(name in row.samples for row in rows)]
-    heads = {"stoker": "Stoker", "kafka": "Kafka", "limit": "limit"}
+    columns = [name for name in HEADS if any(name in row.samples for row in rows)]
     lines = [
-        f"| | unit | {' | '.join(heads[column] for column in columns)} | ratio | target | |",
+        f"| | unit | {' | '.join(HEADS[column] for column in columns)} | ratio | target | |",
         f"|---|---|{'---:|' * len(columns)}---:|---:|---|",
     ]
     for row in rows:

@@ -161,7 +161,7 @@ def start(bench: Bench) -> Section:
             peers.remove(peer)
         return {"start": first, "prepare and start": prepared + first, "restart": again}
 
-    spare = bench.spare()
+    spare = bench.spare({})
     samples = bench.in_turns("start", load, peers=spare, warm_up=False)
     names = {
         "start": "exec to first ack, empty directory",

@@ -34,7 +34,14 @@ def test_the_report_counts_what_could_not_be_measured(tmp_path: Path) -> None:
     ]
     sections = [Section(title="librdkafka", settings="", rows=rows)]
     text = report.render(
-        sections, command=["x"], directory=tmp_path, jars=tmp_path, failures=["lz4: not used"], note=""
+        "Records",
+        "Both ran.",
+        sections,
+        command=["x"],
+        directory=tmp_path,
+        jars=tmp_path,
+        failures=["lz4: not used"],
+        note="",
     )
     assert "Of 2 targets 1 are met, 0 are not, 1 could not be measured." in text
     assert "- librdkafka: produce 1 KB lz4, wanted ≥ 1x" in text
@@ -51,7 +58,7 @@ def test_a_client_that_did_other_work_than_asked_is_refused(
     segment = tmp_path / "data" / "load-1-0" / "00000000000000000000.log"
     segment.parent.mkdir(parents=True)
     segment.write_bytes(bytes(stored))
-    broker = Stoker(tmp_path, Path("stoker"))
+    broker = Stoker(tmp_path, Path("stoker"), settings={})
     if refused:
         with pytest.raises(LoadFailed):
             loads.check_stored(broker, "load-1", codec=codec, value_bytes=1000)
