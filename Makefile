@@ -3,6 +3,7 @@
 SHELL := /bin/bash
 BIN := .venv/bin
 KAFKA_JARS := .cache/kafka-jars/.complete
+SPRING_JARS := .cache/spring-jars/.complete
 KAFKAJS := tests/clients/kafkajs
 NODE_MODULES := $(KAFKAJS)/node_modules/.package-lock.json
 
@@ -25,7 +26,7 @@ help: ## list the targets
 install: .venv/.stoker ## make .venv with Stoker and all it is developed with
 
 .PHONY: demo
-demo: install ## produce 500,000 orders to an embedded broker and read them back
+demo: install ## 500,000 orders through an embedded broker and a group that loses a member
 	$(BIN)/python examples/orders.py $(ARGS)
 
 .PHONY: test
@@ -43,9 +44,17 @@ soak: ## run the long fault and fuzz tests
 	@$(MAKE) --no-print-directory -j4 set-up
 	$(BIN)/pytest -m soak --timeout=0 --hypothesis-profile=soak $(ARGS)
 
-.PHONY: bench
-bench: install kafka-jars ## measure Stoker beside Apache Kafka and write docs/benchmarks.md
+.PHONY: bench bench-broker bench-groups bench-cli
+bench: bench-broker bench-groups bench-cli ## measure Stoker beside Apache Kafka and write docs/benchmarks*.md
+
+bench-broker: install kafka-jars ## of these, throughput, latency, memory, start
 	$(BIN)/python benchmarks/broker.py $(ARGS)
+
+bench-groups: install kafka-jars ## of these, consumer groups
+	$(BIN)/python benchmarks/groups.py $(ARGS)
+
+bench-cli: install kafka-jars ## of these, the command line
+	$(BIN)/python benchmarks/cli.py $(ARGS)
 
 .PHONY: lint
 lint: install ## check style, types and the layers of the rooms
@@ -67,6 +76,7 @@ acceptance: install ## write docs/acceptance.md from the tests' acceptance marke
 docs: acceptance ## write the pages of docs/ that are made from the code
 	$(BIN)/python -m stoker.broker.apis.document > docs/compatibility.md
 	$(BIN)/python -m stoker.broker.config.document > docs/configuration.md
+	$(BIN)/python -m stoker.cli.document docs/cli.md
 
 .PHONY: lock
 lock: .cache/uv/bin/uv ## pin and hash the dependencies of pyproject.toml (ARGS=--upgrade for newer ones)
@@ -75,6 +85,9 @@ lock: .cache/uv/bin/uv ## pin and hash the dependencies of pyproject.toml (ARGS=
 
 .PHONY: kafka-jars
 kafka-jars: $(KAFKA_JARS) ## fetch Apache Kafka's jars for tests and benchmarks
+
+.PHONY: spring-jars
+spring-jars: $(SPRING_JARS) ## fetch Spring Kafka's jars for the tests
 
 .PHONY: node-modules
 node-modules: $(NODE_MODULES) ## fetch kafkajs for the tests
@@ -98,7 +111,7 @@ clean: ## remove all that make has made
 
 # What the tests need; apart, so that its parts are fetched side by side.
 .PHONY: set-up
-set-up: install kafka-jars node-modules kcat
+set-up: install kafka-jars spring-jars node-modules kcat
 
 # `$(call need,program,package)` stops with the name of what to install.
 need = command -v $(1) >/dev/null || { echo "$(1) is not installed: install $(2)" >&2; exit 1; }
@@ -120,8 +133,11 @@ need = command -v $(1) >/dev/null || { echo "$(1) is not installed: install $(2)
 	@touch $@
 
 $(KAFKA_JARS): tests/java/pom.xml
+# After Kafka's: two Mavens at once would write the same files of ~/.m2.
+$(SPRING_JARS): tests/clients/spring/pom.xml | $(KAFKA_JARS)
+$(KAFKA_JARS) $(SPRING_JARS):
 	@$(call need,mvn,a JDK (17 or newer) and Maven)
-	@echo "fetching Apache Kafka's jars"
+	@echo "fetching $(notdir $(@D))"
 	@rm -rf $(@D)
 	@mvn -q -B -Dstyle.color=never -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(@D) </dev/null
 	@touch $@
