@@ -7,7 +7,6 @@ It needs a JDK and the jars that `make kafka-jars` puts in `.cache/kafka-jars`. 
 ports of 127.0.0.1, keeps its data in a temporary directory and leaves nothing behind.
 """
 
-import base64
 import contextlib
 import shutil
 import signal
@@ -15,11 +14,13 @@ import socket
 import subprocess
 import tempfile
 import time
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from uuid import uuid4
+
+from stoker.wire.uuids import draw_uuid, uuid_text
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 JARS = REPOSITORY / ".cache" / "kafka-jars"
@@ -108,7 +109,7 @@ class ApacheKafka:
             "group.initial.rebalance.delay.ms": "0",
         } | self._extra_properties
         self._properties_file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        cluster_id = uuid_text(draw_uuid(uuid4))
         arguments = ["format", "-t", cluster_id, "-c", str(self._properties_file), "--standalone"]
         formatting = subprocess.run(
             ["java", *FAST_START, "-cp", CLASS_PATH, "kafka.tools.StorageTool", *arguments],

@@ -1,7 +1,6 @@
 """The log directories of a broker as one: where a partition's log is, where a new one goes, what happens to old files."""
 
 import asyncio
-import base64
 import os
 import shutil
 import uuid
@@ -20,6 +19,7 @@ from stoker.log.directory import META_PROPERTIES_FILE, LogDirectory, TopicPartit
 from stoker.log.errors import CorruptCheckpoint, LogDirectoryError, LogDirectoryLocked, LogError
 from stoker.log.files import FileCache, RemovedFiles
 from stoker.log.partition import Clock, PartitionLog
+from stoker.wire.uuids import uuid_from_text
 
 logger = getLogger("stoker.broker")
 
@@ -118,7 +118,7 @@ class LogDirectories:
     def directory_id(self) -> UUID:
         """Of the directory with the metadata log."""
         encoded = self._metadata_directory.meta.directory_id
-        return UUID(bytes=base64.urlsafe_b64decode(encoded + "==")) if encoded else UUID(int=0)
+        return uuid_from_text(encoded) if encoded else UUID(int=0)
 
     @property
     def had_clean_shutdown(self) -> bool:

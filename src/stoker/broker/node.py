@@ -33,6 +33,7 @@ from stoker.log.errors import AppendRefused
 from stoker.log.partition import Clock, PartitionLog
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.metadata_records import ConfigRecord, MetadataRecord
+from stoker.wire.uuids import draw_uuid
 
 if TYPE_CHECKING:
     from stoker.broker.connection import Connection
@@ -243,7 +244,7 @@ class Node:
         )
 
     def _new_uuid(self) -> UUID:
-        return UUID(int=self._random.getrandbits(128), version=4)
+        return draw_uuid(lambda: UUID(int=self._random.getrandbits(128), version=4))
 
     # -- configs ----------------------------------------------------------------------------------------------------
 

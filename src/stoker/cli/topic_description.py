@@ -1,6 +1,5 @@
 """All that `stoker topics describe` tells of a topic."""
 
-from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +12,7 @@ from stoker.client.admin.topics import Partition, Topic
 from stoker.client.cluster import Cluster
 from stoker.client.errors import ClientError
 from stoker.client.topic_partition import TopicPartition
+from stoker.wire.uuids import uuid_text
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,7 +48,7 @@ class TopicDescription:
     def as_json(self) -> dict[str, Any]:
         return {
             "topic": self.topic.name,
-            "id": topic_id_text(self.topic),
+            "id": uuid_text(self.topic.topic_id),
             "internal": self.topic.is_internal,
             "replication_factor": self.topic.replication_factor,
             "configs": {config.name: config.value for config in self.configs},
@@ -101,7 +101,7 @@ def print_description(description: TopicDescription) -> None:
     count = len(topic.partitions)
     print(
         f"Topic {topic.name}: {count} partition{'' if count == 1 else 's'}, "
-        f"replication factor {topic.replication_factor}, id {topic_id_text(topic)}"
+        f"replication factor {topic.replication_factor}, id {uuid_text(topic.topic_id)}"
     )
     for config in description.configs:
         print(f"  {config.name}={config.value} ({config.source.label})")
@@ -120,11 +120,6 @@ def print_description(description: TopicDescription) -> None:
             for each in description.partitions
         ],
     )
-
-
-def topic_id_text(topic: Topic) -> str:
-    """The id as Kafka's tools write it."""
-    return urlsafe_b64encode(topic.topic_id.bytes).decode().rstrip("=")
 
 
 def _leader_sizes(cluster: Cluster, topics: Sequence[Topic]) -> dict[TopicPartition, int]:

@@ -1,6 +1,5 @@
 """One log directory: the partitions in it, and the files by which a broker knows its state and that it is its own."""
 
-import base64
 import errno
 import fcntl
 import logging
@@ -19,6 +18,7 @@ from stoker.log.errors import CorruptCheckpoint, LogDirectoryError, LogDirectory
 from stoker.log.files import FileCache, RemovedFiles, replace_file, sync_directory, write_file
 from stoker.log.opening import create_partition_log, open_partition_log
 from stoker.log.partition import Clock, PartitionLog, system_clock
+from stoker.wire.uuids import draw_uuid, uuid_text
 
 logger = logging.getLogger("stoker.log")
 
@@ -233,7 +233,7 @@ class LogDirectory:
 
 
 def _random_id() -> str:
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    return uuid_text(draw_uuid(uuid.uuid4))
 
 
 def _lock(path: str) -> int:

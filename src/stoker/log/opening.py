@@ -1,7 +1,5 @@
 """Making a `PartitionLog`: a new one, or one of what a directory holds."""
 
-import base64
-import binascii
 import logging
 import os
 from typing import NamedTuple
@@ -19,6 +17,7 @@ from stoker.log.segment import (
     Segment,
     new_active_segment,
 )
+from stoker.wire.uuids import uuid_from_text, uuid_text
 
 logger = logging.getLogger("stoker.log")
 
@@ -193,8 +192,7 @@ def _offset_of(path: str) -> int:
 
 
 def format_partition_metadata(topic_id: UUID) -> bytes:
-    encoded = base64.urlsafe_b64encode(topic_id.bytes).rstrip(b"=").decode()
-    return f"version: 0\ntopic_id: {encoded}".encode()
+    return f"version: 0\ntopic_id: {uuid_text(topic_id)}".encode()
 
 
 def read_topic_id(directory: str) -> UUID | None:
@@ -209,6 +207,6 @@ def read_topic_id(directory: str) -> UUID | None:
     try:
         if fields["version"] != "0":
             raise CorruptCheckpoint(f"{path} has version {fields['version']}; this broker reads version 0")
-        return UUID(bytes=base64.urlsafe_b64decode(fields["topic_id"] + "=="))
-    except (KeyError, ValueError, binascii.Error):
+        return uuid_from_text(fields["topic_id"])
+    except (KeyError, ValueError):
         raise CorruptCheckpoint(f"{path} names no topic id") from None

@@ -4,6 +4,7 @@ from stoker.client.admin.cluster import describe_cluster
 from stoker.client.admin.log_dirs import replica_sizes
 from stoker.client.cluster import Cluster
 from stoker.client.topic_partition import TopicPartition
+from tests.clients.client import eventually
 
 
 def test_one_node(cluster: Cluster, address: str) -> None:
@@ -18,5 +19,6 @@ def test_one_node(cluster: Cluster, address: str) -> None:
 def test_sizes(cluster: Cluster, topic: str, records: list[int]) -> None:
     (node_id,) = cluster.brokers()
     full, empty = TopicPartition(topic, 0), TopicPartition(topic, 1)
-    sizes = replica_sizes(cluster, node_id, [full, empty])
+    # Apache Kafka makes the logs of a new topic one after the other, a moment after it has answered.
+    sizes = eventually(lambda: replica_sizes(cluster, node_id, [full, empty]), lambda sizes: len(sizes) == 2)
     assert sizes[full] > sizes[empty] == 0

@@ -59,7 +59,16 @@ class ConfluentKafka(Client):
         idempotent: bool = False,
     ) -> list[int]:
         try:
-            producer = self.producer({"compression.type": codec, "acks": acks, "enable.idempotence": idempotent})
+            producer = self.producer(
+                {
+                    "compression.type": codec,
+                    "acks": acks,
+                    "enable.idempotence": idempotent,
+                    # With acks=0 the producer leaves at once. If it has not read an answer then (that to its first
+                    # telemetry request), its kernel resets the connection and drops what it has not sent yet.
+                    "enable.metrics.push": acks != "0",
+                }
+            )
         except KafkaException as error:
             raise ClientRefused(error.args[0].str()) from error
         offsets: dict[int, int] = {}

@@ -1,6 +1,5 @@
 """What the parts of the group coordinator share."""
 
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -8,6 +7,7 @@ from uuid import UUID
 
 from stoker.coordinators.groups.group import Group
 from stoker.coordinators.groups.timers import Timers
+from stoker.wire.uuids import uuid_text
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,4 +85,4 @@ class GroupContext:
 
     def new_member_id(self) -> str:
         """A name for somebody who came without one, as Kafka writes UUIDs."""
-        return urlsafe_b64encode(self.new_uuid().bytes).rstrip(b"=").decode()
+        return uuid_text(self.new_uuid())
