@@ -17,7 +17,7 @@ from stoker.broker.flusher import Flusher
 from stoker.broker.log_replay import batches_of
 from stoker.broker.metadata import OFFSETS_TOPIC, ClusterMetadata
 from stoker.broker.partitions import Partition, Partitions
-from stoker.broker.reply import Deferred
+from stoker.broker.reply import Deferred, EncodedBody
 from stoker.broker.request import RequestContext
 from stoker.broker.topics import NewTopic
 from stoker.coordinators.groups.context import ClientInfo, ConsumerGroupSettings, GroupContext, GroupSettings
@@ -36,7 +36,7 @@ from stoker.wire.topic_commits import TopicCommits
 logger = getLogger("stoker.broker")
 
 Entry = GroupRecord | TopicCommits
-ReplyT = TypeVar("ReplyT", bound=Response)
+ReplyT = TypeVar("ReplyT", bound=Response | EncodedBody)
 
 _MAX_BATCH_BYTES: Final = 128 * 1024 * 1024
 _MINUTE_MS: Final = 60_000

@@ -4,7 +4,7 @@ Commits are most of what a group coordinator writes, and one request may carry h
 messages nor encoded one by one; `records` tells what they stand for.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from struct import Struct as Layout
 from typing import NamedTuple
@@ -20,88 +20,94 @@ from stoker.wire.group_records import (
     encode_key,
     encode_value,
 )
-from stoker.wire.messages.offset_commit import OffsetCommitRequestPartition
 from stoker.wire.record_batch import append_record, encode_varint
 
-_PARTITION = Layout(">i")
+_INDEX = Layout(">i")
+_VERSION = Layout(">h").pack(OffsetCommitValue.WRITTEN_VERSION)
+_NO_METADATA = b"\1"
+_NO_HEADERS = b"\0"
+_LONGEST_REMEMBERED_NAME = 255
+_PARTITIONS_AT_ONCE = 250
+"""What is remembered of commits of one shape must stay small."""
 
 
 class TopicCommits(NamedTuple):
+    """The columns are of one length."""
+
     group: str
     topic: str
     topic_id: UUID
     commit_timestamp: int
     expire_timestamp: int
     """-1 unless the client named a retention of its own."""
-    partitions: Sequence[OffsetCommitRequestPartition]
+    partitions: tuple[int, ...]
+    offsets: tuple[int, ...]
+    leader_epochs: tuple[int, ...]
+    metadata: tuple[str, ...] | None
+    """None if there is none for any partition."""
 
     def records(self) -> list[GroupRecord]:
+        columns = zip(
+            self.partitions,
+            self.offsets,
+            self.leader_epochs,
+            self.metadata or [""] * len(self.partitions),
+            strict=True,
+        )
         return [
             GroupRecord(
-                OffsetCommitKey(group=self.group, topic=self.topic, partition=partition.partition_index),
-                self._value(partition),
+                OffsetCommitKey(group=self.group, topic=self.topic, partition=partition),
+                OffsetCommitValue(
+                    offset=offset,
+                    leader_epoch=leader_epoch,
+                    metadata=metadata,
+                    commit_timestamp=self.commit_timestamp,
+                    expire_timestamp=self.expire_timestamp,
+                    topic_id=self.topic_id,
+                ),
             )
-            for partition in self.partitions
+            for partition, offset, leader_epoch, metadata in columns
         ]
 
     def append_to(self, body: bytearray, offset_delta: int) -> None:
         """Write one record a partition to what will be the records of a batch, from this offset delta on."""
-        # All keys but for the partition at their end, and all values but for offset and metadata in front, are alike.
-        key_head = _key_head(self.group, self.topic)
-        key = encode_varint(len(key_head) + _PARTITION.size) + key_head
-        tail = self._value_after_metadata()
-        version = OffsetCommitValue.WRITTEN_VERSION
-        width = 0
-        for delta, partition in enumerate(self.partitions, offset_delta):
-            index = partition.partition_index
-            if tail is None or partition.committed_metadata:
-                append_record(body, 0, delta, key_head + _PARTITION.pack(index), encode_value(self._value(partition)))
-                continue
-            step = encode_varint(delta)
-            if len(step) != width:
-                width = len(step)
-                front, value_length, pack = _layout(width, len(key), len(tail))
-            body += pack(
-                front,
-                step,
-                key,
-                index,
-                value_length,
-                version,
-                partition.committed_offset,
-                partition.committed_leader_epoch,
-                1,
-                tail,
-                0,
-            )
-
-    def _value_after_metadata(self) -> bytes | None:
-        """None if the values are of another version or without a topic id, which the short cut leaves to the codec."""
-        if self.expire_timestamp != -1 or not self.topic_id.int:
-            return None
-        return AFTER_METADATA.pack(self.commit_timestamp, TAGGED_TOPIC_ID, self.topic_id.bytes)
-
-    def _value(self, partition: OffsetCommitRequestPartition) -> OffsetCommitValue:
-        return OffsetCommitValue(
-            offset=partition.committed_offset,
-            leader_epoch=partition.committed_leader_epoch,
-            metadata=partition.committed_metadata or "",
-            commit_timestamp=self.commit_timestamp,
-            expire_timestamp=self.expire_timestamp,
-            topic_id=self.topic_id,
-        )
+        if self.metadata is not None or self.expire_timestamp != -1 or not self.topic_id.int:
+            for delta, (key, value) in enumerate(self.records(), offset_delta):
+                assert value is not None
+                append_record(body, 0, delta, encode_key(key), encode_value(value))
+            return
+        # The values are alike but for offset and leader epoch, the keys are those of the last commit of the same partitions.
+        after_metadata = AFTER_METADATA.pack(self.commit_timestamp, TAGGED_TOPIC_ID, self.topic_id.bytes)
+        tail = _NO_METADATA + after_metadata + _NO_HEADERS
+        for start in range(0, len(self.partitions), _PARTITIONS_AT_ONCE):
+            stop = start + _PARTITIONS_AT_ONCE
+            partitions = self.partitions[start:stop]
+            plain_records = _remembered_records if len(self.group) <= _LONGEST_REMEMBERED_NAME else _plain_records
+            heads, pack = plain_records(self.group, self.topic, partitions, offset_delta + start, len(after_metadata))
+            parts: list[bytes | int] = [tail] * (4 * len(partitions))
+            parts[0::4] = heads
+            parts[1::4] = self.offsets[start:stop]
+            parts[2::4] = self.leader_epochs[start:stop]
+            body += pack(*parts)
 
 
-@lru_cache(maxsize=10_000)
-def _key_head(group: str, topic: str) -> bytes:
-    return encode_key(OffsetCommitKey(group=group, topic=topic, partition=0))[: -_PARTITION.size]
+def _plain_records(
+    group: str, topic: str, partitions: tuple[int, ...], offset_delta: int, after_metadata_length: int
+) -> tuple[list[bytes], Callable[..., bytes]]:
+    """Of records without metadata: all of each that is before its offset, and what packs heads, offsets, epochs and tails."""
+    key_head = encode_key(OffsetCommitKey(group=group, topic=topic, partition=0))[: -_INDEX.size]
+    key = encode_varint(len(key_head) + _INDEX.size) + key_head
+    value_length = BEFORE_METADATA.size + after_metadata_length
+    value_head = encode_varint(value_length) + _VERSION
+    after_length = len(key) + _INDEX.size + len(value_head) - len(_VERSION) + value_length + len(_NO_HEADERS)
+    heads = []
+    layout = ">"
+    for delta, partition in enumerate(partitions, offset_delta):
+        step = b"\0\0" + encode_varint(delta)
+        head = encode_varint(len(step) + after_length) + step + key + _INDEX.pack(partition) + value_head
+        heads.append(head)
+        layout += f"{len(head)}sqi{len(_NO_METADATA) + after_metadata_length + len(_NO_HEADERS)}s"
+    return heads, Layout(layout).pack
 
 
-@lru_cache(maxsize=1_000)
-def _layout(delta_width: int, key_width: int, tail_length: int) -> tuple[bytes, bytes, Callable[..., bytes]]:
-    """Of a record without metadata: what it begins with, the length of its value, and what packs the whole."""
-    value_length = BEFORE_METADATA.size + tail_length
-    encoded_length = encode_varint(value_length)
-    rest = f"{delta_width}s{key_width}si{len(encoded_length)}shqiB{tail_length}sB"
-    front = encode_varint(2 + Layout(">" + rest).size) + b"\0\0"
-    return front, encoded_length, Layout(f">{len(front)}s{rest}").pack
+_remembered_records = lru_cache(maxsize=200)(_plain_records)

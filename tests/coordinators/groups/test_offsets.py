@@ -6,6 +6,7 @@ import pytest
 
 from stoker.coordinators.groups.context import ClientInfo, GroupSettings
 from stoker.coordinators.groups.coordinator import GroupCoordinator
+from stoker.wire.commit_hot_path import commit_call
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -77,8 +78,8 @@ def commit(
             )
         ],
     )
-    reply = driver.perform(driver.coordinator.commit_offsets(request, version)).reply
-    return next(code for code in ErrorCode if code == reply.topics[0].partitions[0].error_code)
+    errors = driver.perform(driver.coordinator.commit_offsets(commit_call(request), version)).reply
+    return errors[0][partition] if errors is not None else ErrorCode.NONE
 
 
 def fetched(driver: Driver[GroupCoordinator], group: str = "readers") -> dict[tuple[str, int], tuple[int, int, str]]:

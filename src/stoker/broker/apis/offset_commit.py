@@ -9,20 +9,27 @@ from collections.abc import Coroutine
 from typing import Any
 
 from stoker.broker.node import Node
-from stoker.broker.reply import Deferred
+from stoker.broker.reply import Deferred, EncodedBody
 from stoker.broker.request import RequestContext
-from stoker.coordinators.groups.offsets import refused_commit
-from stoker.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from stoker.coordinators.groups.offsets import CommitErrors, refused_commit
+from stoker.coordinators.result import Result
+from stoker.wire.commit_hot_path import CommitCall, decode_commit, encode_committed
+from stoker.wire.topic_commits import TopicCommits
 
-decode = OffsetCommitRequest.decode
+decode = decode_commit
 
 
 def handle(
-    node: Node, context: RequestContext, request: OffsetCommitRequest
-) -> OffsetCommitResponse | Deferred | Coroutine[Any, Any, OffsetCommitResponse | Deferred]:
-    groups = node.groups
-    return groups.perform(
-        request.group_id,
-        lambda: groups.coordinator.commit_offsets(request, context.api_version),
-        lambda error: refused_commit(request, error),
-    )
+    node: Node, context: RequestContext, request: CommitCall
+) -> EncodedBody | Deferred | Coroutine[Any, Any, EncodedBody | Deferred]:
+    version = context.api_version
+
+    def commit() -> Result[TopicCommits, EncodedBody]:
+        result = node.groups.coordinator.commit_offsets(request, version)
+        return Result(result.records, answer(result.reply))
+
+    def answer(errors: CommitErrors) -> EncodedBody:
+        body = encode_committed(request.topics, errors, version)
+        return EncodedBody([body], len(body))
+
+    return node.groups.perform(request.group_id, commit, lambda error: answer(refused_commit(request, error)))

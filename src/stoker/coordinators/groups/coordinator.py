@@ -12,8 +12,9 @@ from stoker.coordinators.groups.classic_protocol import ClassicProtocol
 from stoker.coordinators.groups.consumer_group import ConsumerGroup
 from stoker.coordinators.groups.consumer_protocol import ConsumerProtocol
 from stoker.coordinators.groups.context import ClientInfo, GroupContext, GroupSettings
-from stoker.coordinators.groups.offsets import Offsets
+from stoker.coordinators.groups.offsets import CommitErrors, Offsets
 from stoker.coordinators.result import Answer, Result, Waiting
+from stoker.wire.commit_hot_path import CommitCall
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.group_records import GroupMetadataKey, GroupRecord, OffsetCommitKey, OffsetCommitValue
 from stoker.wire.messages import consumer_group_describe, describe_groups
@@ -25,7 +26,6 @@ from stoker.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from stoker.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from stoker.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from stoker.wire.messages.list_groups import ListedGroup
-from stoker.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from stoker.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from stoker.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from stoker.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -126,7 +126,7 @@ class GroupCoordinator:
 
     # -- offsets ----------------------------------------------------------------------------------------------------
 
-    def commit_offsets(self, request: OffsetCommitRequest, version: int) -> Result[TopicCommits, OffsetCommitResponse]:
+    def commit_offsets(self, request: CommitCall, version: int) -> Result[TopicCommits, CommitErrors]:
         return self._offsets.commit(request, version)
 
     def fetch_offsets(self, request: OffsetFetchRequestGroup, version: int) -> OffsetFetchResponseGroup:

@@ -1,6 +1,7 @@
 """Committed offsets: how far each group has read, committed by members and by whoever has no membership."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator
+from itertools import repeat
 from typing import NamedTuple
 from uuid import UUID
 
@@ -9,16 +10,9 @@ from stoker.coordinators.groups.consumer_group import ConsumerGroup
 from stoker.coordinators.groups.context import GroupContext
 from stoker.coordinators.groups.group import Group
 from stoker.coordinators.result import Result
+from stoker.wire.commit_hot_path import FIRST_WITH_TOPIC_IDS, CommitCall, CommittedTopic
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.group_records import GroupRecord, OffsetCommitKey, OffsetCommitValue
-from stoker.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
-)
 from stoker.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
@@ -34,8 +28,6 @@ from stoker.wire.messages.offset_fetch import (
 )
 from stoker.wire.topic_commits import TopicCommits
 
-_TOPIC_IDS_FROM = 10
-"""The version of OffsetCommit and OffsetFetch that names topics by their id (KIP-848)."""
 _GROUP_ID_NOT_FOUND_FROM = 9
 _BROKERS_RETENTION = -1
 _OF_ANOTHER_EPOCH = {ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.ILLEGAL_GENERATION}
@@ -52,7 +44,11 @@ class CommittedOffset(NamedTuple):
     """-1: the broker's retention counts."""
 
 
-TopicOffsets = dict[int, CommittedOffset]
+StoredOffset = tuple[int, int, str, int, int]
+"""A CommittedOffset while nobody asks for it: the members of a tuple that has names cost as much again."""
+TopicOffsets = dict[int, StoredOffset]
+CommitErrors = list[dict[int, ErrorCode]] | None
+"""For each topic of a commit the partitions that were refused; None if none was."""
 
 
 class Offsets:
@@ -65,8 +61,9 @@ class Offsets:
 
     def replay(self, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
         if value is not None:
-            self._committed(key.group, key.topic)[key.partition] = CommittedOffset(
-                value.offset, value.leader_epoch, value.metadata, value.commit_timestamp, value.expire_timestamp
+            self._committed(key.group, key.topic)[key.partition] = (
+                *(value.offset, value.leader_epoch, value.metadata),
+                *(value.commit_timestamp, value.expire_timestamp),
             )
             return
         topics = self._by_group.get(key.group)
@@ -80,16 +77,10 @@ class Offsets:
                 del self._by_group[key.group]
 
     def replay_commits(self, commits: TopicCommits) -> None:
-        offsets = self._committed(commits.group, commits.topic)
-        _, _, _, commit_timestamp, expire_timestamp, partitions = commits
-        for partition in partitions:
-            offsets[partition.partition_index] = CommittedOffset(
-                partition.committed_offset,
-                partition.committed_leader_epoch,
-                partition.committed_metadata or "",
-                commit_timestamp,
-                expire_timestamp,
-            )
+        group, topic, _, commit_timestamp, expire_timestamp, partitions, offsets, leader_epochs, metadata = commits
+        times = repeat(commit_timestamp), repeat(expire_timestamp)
+        stored = zip(offsets, leader_epochs, repeat("") if metadata is None else metadata, *times, strict=False)
+        self._committed(group, topic).update(zip(partitions, stored, strict=True))
 
     def _committed(self, group_id: str, topic: str) -> TopicOffsets:
         """A commit for a group that is not there makes it: a simple consumer has no membership (as in Kafka)."""
@@ -102,25 +93,23 @@ class Offsets:
 
     # -- commit -----------------------------------------------------------------------------------------------------
 
-    def commit(self, request: OffsetCommitRequest, version: int) -> Result[TopicCommits, OffsetCommitResponse]:
+    def commit(self, request: CommitCall, version: int) -> Result[TopicCommits, CommitErrors]:
         """Topics that are not there are refused as such, whoever asks; the others with what speaks against the member."""
         refusal = self._may_commit(request, version)
         now = self._context.wall_clock()
         retention = request.retention_time_ms
         expires = -1 if retention == _BROKERS_RETENTION else min(now + retention, _LATEST_MS)
         commits: list[TopicCommits] = []
-        reply = OffsetCommitResponse(topics=[])
+        errors: list[dict[int, ErrorCode]] = []
         for topic in request.topics:
-            name, topic_id, errors = self._check_topic(request, topic, version, refusal)
-            accepted: Sequence[OffsetCommitRequestPartition] = topic.partitions
-            if errors:
-                accepted = [partition for partition in accepted if partition.partition_index not in errors]
-            if accepted:
-                commits.append(TopicCommits(request.group_id, name, topic_id, now, expires, accepted))
-            reply.topics.append(_answer(topic, errors))
-        return Result(commits, reply)
+            name, topic_id, of_topic = self._check_topic(request, topic, version, refusal)
+            accepted = _without(topic, of_topic) if of_topic else topic
+            if accepted.partitions:
+                commits.append(TopicCommits(request.group_id, name, topic_id, now, expires, *accepted[2:]))
+            errors.append(of_topic)
+        return Result(commits, errors if any(errors) else None)
 
-    def _may_commit(self, request: OffsetCommitRequest, version: int) -> ErrorCode:
+    def _may_commit(self, request: CommitCall, version: int) -> ErrorCode:
         group = self._context.groups.get(request.group_id)
         if group is None:
             if request.generation_id_or_member_epoch < 0:
@@ -134,35 +123,42 @@ class Offsets:
         return error
 
     def _check_topic(
-        self, request: OffsetCommitRequest, topic: OffsetCommitRequestTopic, version: int, refusal: ErrorCode
+        self, request: CommitCall, topic: CommittedTopic, version: int, refusal: ErrorCode
     ) -> tuple[str, UUID, dict[int, ErrorCode]]:
         """The topic's name and id, and which of its partitions cannot be committed."""
         topics = self._context.topics
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if version >= _TOPIC_IDS_FROM:
+        if version >= FIRST_WITH_TOPIC_IDS:
             name, topic_id = topics.topic_name(topic.topic_id) or "", topic.topic_id
             if not name:
                 unknown = ErrorCode.UNKNOWN_TOPIC_ID
         else:
             name, topic_id = topic.name, topics.topic_id(topic.name) or _NO_TOPIC_ID
         count = topics.partition_count(name) or 0
-        longest = self._context.settings.offset_metadata_max_bytes
         errors: dict[int, ErrorCode] = {}
-        for partition in topic.partitions:
-            index = partition.partition_index
+        indexes = topic.partitions
+        if (
+            refusal is ErrorCode.NONE
+            and topic.metadata is None
+            and indexes
+            and 0 <= min(indexes) <= max(indexes) < count
+        ):
+            return name, topic_id, errors
+        longest = self._context.settings.offset_metadata_max_bytes
+        for index, metadata in zip(indexes, topic.metadata or [""] * len(indexes), strict=True):
             error = refusal
             if not 0 <= index < count:
                 error = unknown
             elif error in _OF_ANOTHER_EPOCH:
                 error = self._refusal_of_partition(request, topic_id, index, refusal)
-            if error is ErrorCode.NONE and partition.committed_metadata and len(partition.committed_metadata) > longest:
+            if error is ErrorCode.NONE and len(metadata) > longest:
                 error = ErrorCode.OFFSET_METADATA_TOO_LARGE
             if error is not ErrorCode.NONE:
                 errors[index] = error
         return name, topic_id, errors
 
     def _refusal_of_partition(
-        self, request: OffsetCommitRequest, topic_id: UUID, partition: int, refusal: ErrorCode
+        self, request: CommitCall, topic_id: UUID, partition: int, refusal: ErrorCode
     ) -> ErrorCode:
         group = self._context.groups.get(request.group_id)
         if not isinstance(group, ConsumerGroup):
@@ -185,7 +181,7 @@ class Offsets:
             topics = [self._all_of(name, partitions) for name, partitions in committed.items()]
         else:
             topics = [self._asked(topic, committed, version) for topic in request.topics]
-        if version >= _TOPIC_IDS_FROM:  # a deleted topic has no id to name it by
+        if version >= FIRST_WITH_TOPIC_IDS:  # a deleted topic has no id to name it by
             topics = [topic for topic in topics if request.topics is not None or topic.topic_id != _NO_TOPIC_ID]
         return OffsetFetchResponseGroup(group_id=request.group_id, topics=topics)
 
@@ -201,7 +197,7 @@ class Offsets:
     ) -> OffsetFetchResponseTopics:
         name: str | None = topic.name
         error = ErrorCode.NONE
-        if version >= _TOPIC_IDS_FROM:
+        if version >= FIRST_WITH_TOPIC_IDS:
             name = self._context.topics.topic_name(topic.topic_id)
             if name is None:
                 error = ErrorCode.UNKNOWN_TOPIC_ID
@@ -270,7 +266,7 @@ class Offsets:
         for topic, partitions in self.of_group(group.group_id).items():
             subscribed = group.is_subscribed_to(topic)
             for index, value in partitions.items():
-                if not subscribed and self._is_over(group, value, now, retention_ms):
+                if not subscribed and self._is_over(group, CommittedOffset._make(value), now, retention_ms):
                     records.append(_tombstone(group.group_id, topic, index))
                 else:
                     kept = True
@@ -285,40 +281,29 @@ class Offsets:
         return now - since >= retention_ms
 
 
-def refused_commit(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
+def refused_commit(request: CommitCall, error: ErrorCode) -> CommitErrors:
     """The same error for every partition: the message has no other place for it."""
-    return OffsetCommitResponse(
-        topics=[
-            _answer(topic, {partition.partition_index: error for partition in topic.partitions})
-            for topic in request.topics
-        ]
-    )
+    return [dict.fromkeys(topic.partitions, error) for topic in request.topics]
 
 
-def _answer(topic: OffsetCommitRequestTopic, errors: Mapping[int, ErrorCode]) -> OffsetCommitResponseTopic:
-    return OffsetCommitResponseTopic(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        partitions=[
-            OffsetCommitResponsePartition(
-                partition_index=partition.partition_index,
-                error_code=errors.get(partition.partition_index, ErrorCode.NONE),
-            )
-            for partition in topic.partitions
-        ],
+def _without(topic: CommittedTopic, refused: Container[int]) -> CommittedTopic:
+    kept = [position for position, partition in enumerate(topic.partitions) if partition not in refused]
+    return topic._replace(
+        partitions=tuple(topic.partitions[position] for position in kept),
+        offsets=tuple(topic.offsets[position] for position in kept),
+        leader_epochs=tuple(topic.leader_epochs[position] for position in kept),
+        metadata=None if topic.metadata is None else tuple(topic.metadata[position] for position in kept),
     )
 
 
 def _committed(
-    index: int, value: CommittedOffset | None, error: ErrorCode = ErrorCode.NONE
+    index: int, value: StoredOffset | None, error: ErrorCode = ErrorCode.NONE
 ) -> OffsetFetchResponsePartitions:
     if value is None:
         return OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, metadata="", error_code=error)
+    offset, leader_epoch, metadata, _, _ = value
     return OffsetFetchResponsePartitions(
-        partition_index=index,
-        committed_offset=value.offset,
-        committed_leader_epoch=value.leader_epoch,
-        metadata=value.metadata,
+        partition_index=index, committed_offset=offset, committed_leader_epoch=leader_epoch, metadata=metadata
     )
 
 
