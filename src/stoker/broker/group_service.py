@@ -24,9 +24,8 @@ from stoker.coordinators.groups.context import ClientInfo, ConsumerGroupSettings
 from stoker.coordinators.groups.coordinator import GroupCoordinator
 from stoker.coordinators.result import Result, Waiting
 from stoker.errors import StokerError
-from stoker.log.errors import AppendRefused, LogError
+from stoker.log.errors import LogError
 from stoker.log.partition import Clock
-from stoker.log.producer_state import AppendOrigin
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.group_records import GroupRecord, UnknownGroupRecord, decode_group_record, encode_key, encode_value
 from stoker.wire.record_batch import append_record, build_batch_at, iterate_records, read_header
@@ -43,12 +42,6 @@ _MINUTE_MS: Final = 60_000
 _TURN_SECONDS: Final = 0.01
 """How long work that nobody waits for may hold up others."""
 _LONGEST_REMEMBERED_NAME: Final = 255
-
-_ERRORS_OF_A_LOG: Final = {
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
-"""What a client of a group hears of an append that was refused, as from Kafka: it does not know of that log."""
 
 
 class GroupService:
@@ -205,13 +198,15 @@ class GroupService:
         refused: Callable[[ErrorCode], ReplyT],
     ) -> ReplyT | Deferred | Coroutine[Any, Any, ReplyT | Deferred]:
         """Let the coordinator do its work, write what it gives, answer. `refused` makes the reply that tells an error."""
-        error = self.unavailable(group_id)
-        if error is not ErrorCode.NONE:
-            return refused(error)
+        partitions = self._partitions.of_topic(OFFSETS_TOPIC)
+        if not partitions or partitions is not self._sound:
+            error = self.unavailable(group_id)
+            if error is not ErrorCode.NONE:
+                return refused(error)
+            assert partitions is not None
         result = operation()
         while result.records:
-            partition = self._partition_of(group_id)
-            assert partition is not None
+            partition = partitions[java_hash(group_id) % len(partitions)]
             assert partition.log is not None
             error = self._write(partition, result.records)
             if error is ErrorCode.NONE:
@@ -281,11 +276,16 @@ class GroupService:
         batch = self._batch_of(records)
         log = partition.log
         assert log is not None
+        if len(batch) > log.config.max_message_bytes:
+            logger.error(
+                "could not write %d bytes to %s: max.message.bytes is %d",
+                len(batch),
+                partition,
+                log.config.max_message_bytes,
+            )
+            return ErrorCode.UNKNOWN_SERVER_ERROR
         try:
-            log.append(memoryview(batch), leader_epoch=partition.leader_epoch, origin=AppendOrigin.COORDINATOR)
-        except AppendRefused as refusal:
-            logger.error("could not write to %s: %s", partition, refusal)
-            return _ERRORS_OF_A_LOG.get(refusal.error_code, ErrorCode.UNKNOWN_SERVER_ERROR)
+            log.append(memoryview(batch), leader_epoch=partition.leader_epoch, valid_header=read_header(batch))
         except (OSError, LogError) as error:
             logger.error("could not write to %s: %s", partition, error)
             return ErrorCode.NOT_COORDINATOR

@@ -1,7 +1,6 @@
 """What a coordinator's handler gives back: records that must be written, and the replies for when they are."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from stoker.wire.error_codes import ErrorCode
@@ -35,8 +34,7 @@ class Waiting(Generic[ReplyT]):
             self._when_resolved = callback
 
 
-@dataclass(frozen=True, slots=True)
-class Result(Generic[RecordT_co, ReplyT_co]):
+class Result(NamedTuple, Generic[RecordT_co, ReplyT_co]):
     """`records` are written as one batch and replayed; then `reply` is given, and the `answers` to those who waited.
 
     If the log refuses the records nothing is replayed, and `if_refused` makes the result that takes this one's place.
@@ -44,7 +42,7 @@ class Result(Generic[RecordT_co, ReplyT_co]):
 
     records: Sequence[RecordT_co]
     reply: ReplyT_co
-    answers: "list[Answer]" = field(default_factory=list)
+    answers: "Sequence[Answer]" = ()
     if_refused: "Callable[[ErrorCode], Result[RecordT_co, ReplyT_co]] | None" = None
 
 

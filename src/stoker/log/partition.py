@@ -194,7 +194,7 @@ class PartitionLog:
     ) -> AppendResult:
         """Validate and append; raises AppendRefused, and then the log is as it was.
 
-        With the `valid_header` that `validate` returned, the batch is not validated again. With `at_once`, a batch
+        With the `valid_header` that `validate` returned, or that the broker's own batch has, it is not validated again. With `at_once`, a batch
         that takes more than milliseconds to validate raises RecordsMustBeRead instead.
 
         Base offset and leader epoch, and with LogAppendTime the timestamp, are written into `records` in place; a

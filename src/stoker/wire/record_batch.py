@@ -312,17 +312,17 @@ def build_batch(
 
 def build_batch_at(timestamp: int, body: bytearray, count: int, *, codec: int = Codec.NONE) -> bytearray:
     """A batch of `count` records that `append_record` wrote to `body`, all of this timestamp. It may be written into."""
-    return _sealed(body, count, codec=codec, attributes=codec, last_delta=count - 1, timestamps=(timestamp, timestamp))
+    return _sealed(body, count, codec, codec, count - 1, (timestamp, timestamp))
 
 
 def _sealed(
     body: bytearray,
     count: int,
-    *,
     codec: int,
     attributes: int,
     last_delta: int,
     timestamps: tuple[int, int],
+    *,
     base_offset: int = 0,
     leader_epoch: int = NO_LEADER_EPOCH,
     producer: tuple[int, int, int] = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE),

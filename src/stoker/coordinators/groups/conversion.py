@@ -145,7 +145,7 @@ def downgrade(
     if rebalance:
         rebalanced = classic.rebalance(classic_group)
         records += rebalanced.records
-        answers = rebalanced.answers
+        answers = list(rebalanced.answers)
 
     def take_back(error: ErrorCode) -> Result[GroupRecord, Any]:
         classic.replay(GroupRecord(GroupMetadataKey(group=group.group_id), None))
