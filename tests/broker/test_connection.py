@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import os
+import select
 import socket
+import struct
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from random import Random
@@ -17,6 +19,8 @@ from stoker.broker.connection import Connection, Dispatch, Outcome, OutgoingPart
 from stoker.broker.event_loop import new_event_loop
 from stoker.broker.receive_buffers import SCRATCH_BYTES, ReceiveBuffers
 from stoker.broker.reply import Deferred, Reply
+from stoker.broker.slice_senders import LONG_SLICE, SliceSenders
+from stoker.broker.slice_senders import Outcome as Sent
 from stoker.errors import MalformedMessage
 from stoker.log.files import SegmentFile
 from stoker.log.partition import LogSlice
@@ -38,7 +42,13 @@ def tcp_pair() -> tuple[socket.socket, socket.socket]:
 class Conversation:
     """A client's socket, the connection at its other end, and the requests that came to `answer`."""
 
-    def __init__(self, answer: Dispatch, buffers: ReceiveBuffers | None = None, send_buffer: int | None = None) -> None:
+    def __init__(
+        self,
+        answer: Dispatch,
+        buffers: ReceiveBuffers | None = None,
+        send_buffer: int | None = None,
+        senders: Callable[[asyncio.AbstractEventLoop, int], SliceSenders] = SliceSenders,
+    ) -> None:
         self.loop = asyncio.get_running_loop()
         self.client, server = tcp_pair()
         if send_buffer is not None:
@@ -47,6 +57,7 @@ class Conversation:
         self.requests: list[bytes] = []
         self.ended = asyncio.Event()
         self._answer = answer
+        self.senders = senders(self.loop, 2)
         self.connection = Connection(
             identifier=1,
             listener="PLAINTEXT",
@@ -54,6 +65,7 @@ class Conversation:
             peer=("127.0.0.1", 5),
             loop=self.loop,
             buffers=buffers or ReceiveBuffers(),
+            senders=self.senders,
             max_frame=MAX_FRAME,
             dispatch=self._dispatch,
             on_closed=lambda _: self.ended.set(),
@@ -102,6 +114,7 @@ def converse(answer: Dispatch, talk: Callable[[Conversation], Coroutine[Any, Any
             await talk(conversation)
         finally:
             conversation.connection.close("the test is over", quiet=True)
+            conversation.senders.close()
             conversation.client.close()
 
     run(test)
@@ -278,7 +291,10 @@ def test_stretches_of_files_go_out_between_bytes(tmp_path: Path) -> None:
     converse(lambda connection, frame: list(parts), talk, send_buffer=65536)
 
 
-def test_a_file_that_ends_early_closes_the_connection(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("length", [100, LONG_SLICE])
+def test_a_file_that_ends_early_closes_the_connection(
+    length: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / "segment").write_bytes(b"short")
     file = SegmentFile(os.open(tmp_path / "segment", os.O_RDONLY))
 
@@ -287,8 +303,87 @@ def test_a_file_that_ends_early_closes_the_connection(tmp_path: Path, caplog: py
         assert len(await it.receive(100)) <= 9
         await it.ended.wait()
 
-    converse(lambda connection, frame: [b"\0\0\0\x64", LogSlice(file, 0, 100)], talk)
+    converse(lambda connection, frame: [length.to_bytes(4, "big"), LogSlice(file, 0, length)], talk)
     assert "ended early" in caplog.text
+
+
+class HeldSenders(SliceSenders):
+    """Threads that have not come to it yet."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, count: int) -> None:
+        super().__init__(loop, count)
+        self.held: list[Callable[[], None]] = []
+
+    def send(self, sock: socket.socket, part: LogSlice, sent: int, done: Callable[[Sent], None]) -> None:
+        self.held.append(lambda: super(HeldSenders, self).send(sock, part, sent, done))
+
+
+def long_slice(tmp_path: Path) -> LogSlice:
+    (tmp_path / "segment").write_bytes(bytes(LONG_SLICE))
+    return LogSlice(SegmentFile(os.open(tmp_path / "segment", os.O_RDONLY)), 0, LONG_SLICE)
+
+
+def test_a_socket_that_a_thread_is_using_is_shut_down_but_keeps_its_number(tmp_path: Path) -> None:
+    """Closed, its descriptor could be another connection's by the time the thread sends."""
+    part = long_slice(tmp_path)
+
+    async def talk(it: Conversation) -> None:
+        assert isinstance(it.senders, HeldSenders)
+        held = it.senders.held
+        await it.send(framed(b"a request"))
+        await it.until(lambda: bool(held))
+        it.connection.close("the broker shuts down", quiet=True)
+        assert it.ended.is_set()
+        assert await it.receive(100) == LONG_SLICE.to_bytes(4, "big")
+        assert it.connection.fileno() >= 0
+        held.pop()()
+        await it.until(lambda: it.connection.fileno() < 0)
+
+    converse(lambda connection, frame: [LONG_SLICE.to_bytes(4, "big"), part], talk, senders=HeldSenders)
+
+
+def test_a_client_that_leaves_while_a_thread_sends_is_let_go(tmp_path: Path) -> None:
+    part = long_slice(tmp_path)
+
+    async def talk(it: Conversation) -> None:
+        assert isinstance(it.senders, HeldSenders)
+        held = it.senders.held
+        await it.send(framed(b"a request"))
+        await it.until(lambda: bool(held))
+        it.client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        it.client.close()
+        await it.until(lambda: is_reset(it.connection))
+        held.pop()()
+        await it.ended.wait()
+        assert it.connection.fileno() < 0
+
+    converse(lambda connection, frame: [LONG_SLICE.to_bytes(4, "big"), part], talk, senders=HeldSenders)
+
+
+def is_reset(connection: Connection) -> bool:
+    """Without taking the error from who is to meet it."""
+    poller = select.poll()
+    poller.register(connection.fileno(), 0)
+    return any(events & select.POLLHUP for _, events in poller.poll(0))
+
+
+def test_the_file_is_closed_when_all_is_sent(tmp_path: Path) -> None:
+    slices = [long_slice(tmp_path)]
+    descriptor = slices[0].file.descriptor
+
+    def answer(connection: Connection, frame: memoryview) -> Outcome:
+        return [LONG_SLICE.to_bytes(4, "big"), slices.pop()]
+
+    def is_open() -> bool:
+        return os.path.exists(f"/dev/fd/{descriptor}")
+
+    async def talk(it: Conversation) -> None:
+        assert is_open()
+        await it.send(framed(b"a request"))
+        assert len(await it.receive_frame()) == LONG_SLICE
+        await it.until(lambda: not is_open())
+
+    converse(answer, talk)
 
 
 # -- end ----------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """One client's connection: bytes in, whole requests to `dispatch`, replies out in order.
 
 The socket is read and written directly (not through an asyncio transport), so that a request is received straight
-into the memory it is appended from and a fetched stretch of a log goes out by sendfile.
+into the memory it is appended from and a fetched stretch of a log goes out by sendfile (long ones from the threads of
+`slice_senders`).
 
 Bounded by construction: at most one request is being answered, at most one reply is waiting to be sent, and while
 either is so only a few megabytes of further requests are taken in. Requests that came together are answered
@@ -9,6 +10,7 @@ in short turns, between which other connections have theirs.
 """
 
 import asyncio
+import contextlib
 import os
 import socket
 from collections import deque
@@ -19,6 +21,8 @@ from time import monotonic
 
 from stoker.broker.receive_buffers import SCRATCH_BYTES, ReceiveBuffers
 from stoker.broker.reply import Deferred
+from stoker.broker.slice_senders import LONG_SLICE, SliceSenders
+from stoker.broker.slice_senders import Outcome as Sent
 from stoker.errors import ConnectionRefusedByBroker, MalformedMessage, StokerError
 from stoker.log.partition import LogSlice
 
@@ -53,6 +57,8 @@ class Connection:
         "_busy_with",
         "_dispatch",
         "_filled",
+        "_handed_over",
+        "_has_writer",
         "_head_sent",
         "_left",
         "_loop",
@@ -61,6 +67,7 @@ class Connection:
         "_outbox",
         "_reading",
         "_resting",
+        "_senders",
         "_socket",
         "_writing",
         "client_software",
@@ -82,6 +89,7 @@ class Connection:
         peer: tuple[str, int],
         loop: asyncio.AbstractEventLoop,
         buffers: ReceiveBuffers,
+        senders: SliceSenders,
         max_frame: int,
         dispatch: Dispatch,
         on_closed: Callable[["Connection"], None],
@@ -96,6 +104,7 @@ class Connection:
         self._socket = sock
         self._loop = loop
         self._buffers = buffers
+        self._senders = senders
         self._max_frame = max_frame
         self._dispatch = dispatch
         self._on_closed = on_closed
@@ -111,7 +120,10 @@ class Connection:
         # What is still to be sent, and how much of its first part has been.
         self._outbox: deque[OutgoingPart] = deque()
         self._head_sent = 0
+        # Sending goes on by itself: by a writer of the loop, or by a thread that was given the first part.
         self._writing = False
+        self._has_writer = False
+        self._handed_over = False
         self._reading = True
         loop.add_reader(sock, self._on_readable)
 
@@ -311,10 +323,14 @@ class Connection:
             for _ in range(_SEND_CALLS_PER_TURN):
                 if not outbox:
                     break
-                if isinstance(outbox[0], bytes):
+                head = outbox[0]
+                if isinstance(head, bytes):
                     self._write_bytes()
+                elif head.length - self._head_sent >= LONG_SLICE:
+                    self._hand_over(head)
+                    return
                 else:
-                    self._write_slice(outbox[0])
+                    self._write_slice(head)
         except (BlockingIOError, InterruptedError):
             pass
         except OSError as error:
@@ -322,12 +338,21 @@ class Connection:
             self.close(f"lost: {error.strerror or error}", quiet=True)
         if self.closed:
             return
-        if outbox and not self._writing:
+        self._writing = bool(outbox)
+        if self._writing:
+            self._add_writer()
+        else:
+            self._remove_writer()
+
+    def _add_writer(self) -> None:
+        if not self._has_writer:
             self._loop.add_writer(self._socket, self._on_writable)
-            self._writing = True
-        elif not outbox and self._writing:
+            self._has_writer = True
+
+    def _remove_writer(self) -> None:
+        if self._has_writer:
             self._loop.remove_writer(self._socket)
-            self._writing = False
+            self._has_writer = False
 
     def _on_writable(self) -> None:
         self.last_active = self._loop.time()
@@ -359,6 +384,9 @@ class Connection:
         sent = os.sendfile(
             self._socket.fileno(), part.file.descriptor, part.position + self._head_sent, part.length - self._head_sent
         )
+        self._slice_was_sent(part, sent)
+
+    def _slice_was_sent(self, part: LogSlice, sent: int) -> None:
         if not sent:
             self._outbox.clear()
             self.close(f"a log segment ended early at byte {part.position + self._head_sent}")
@@ -367,6 +395,27 @@ class Connection:
         if self._head_sent == part.length:
             self._outbox.popleft()
             self._head_sent = 0
+
+    def _hand_over(self, part: LogSlice) -> None:
+        self._remove_writer()
+        self._writing = self._handed_over = True
+        self._senders.send(self._socket, part, self._head_sent, self._on_handed_back)
+
+    def _on_handed_back(self, sent: Sent) -> None:
+        self._handed_over = False
+        if self.closed:
+            self._socket.close()
+        elif isinstance(sent, (BlockingIOError, InterruptedError)):
+            self._add_writer()
+        elif isinstance(sent, OSError):
+            self._outbox.clear()
+            self.close(f"lost: {sent.strerror or sent}", quiet=True)
+        else:
+            part = self._outbox[0]
+            assert isinstance(part, LogSlice)
+            self._slice_was_sent(part, sent)
+            if not self.closed:
+                self._on_writable()
 
     # -- end --------------------------------------------------------------------------------------------------------
 
@@ -380,8 +429,7 @@ class Connection:
         logger.log(DEBUG if quiet else WARNING, "connection from %s closed: %s", self.peer, reason)
         if self._reading:
             self._loop.remove_reader(self._socket)
-        if self._writing:
-            self._loop.remove_writer(self._socket)
+        self._remove_writer()
         if self._busy_with is not None:
             self._busy_with.cancel()
             self._busy_with = None
@@ -389,7 +437,12 @@ class Connection:
         if self._buffer is not None:
             self._buffers.give_back(self._buffer)
             self._buffer = None
-        self._socket.close()
+        if self._handed_over:
+            # A thread is using it, and closes it through `_on_handed_back`; this much it and the client hear at once.
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+        else:
+            self._socket.close()
         self._on_closed(self)
 
 

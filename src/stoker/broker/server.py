@@ -25,6 +25,7 @@ from stoker.broker.metadata import OFFSETS_TOPIC, ClusterMetadata
 from stoker.broker.metadata_log import MetadataLog
 from stoker.broker.node import Node
 from stoker.broker.receive_buffers import ReceiveBuffers
+from stoker.broker.slice_senders import SliceSenders
 from stoker.coordinators.producer_ids import BLOCK_SIZE
 from stoker.errors import BrokerCannotStart
 from stoker.log.partition import Clock, system_clock
@@ -54,6 +55,7 @@ class Server:
         # Set by startup
         self._loop: asyncio.AbstractEventLoop
         self._directories: LogDirectories
+        self._senders: SliceSenders
         self._housekeeping: Housekeeping
         self._dispatch: Dispatcher
         self.node: Node
@@ -81,6 +83,7 @@ class Server:
         except BaseException:
             self._release()
             raise
+        self._senders = SliceSenders(self._loop, self._config.num_network_threads)
         self._dispatch = Dispatcher(self.node)
         self._housekeeping = Housekeeping(self.node, self._directories, self._executor, self._connections)
         self._housekeeping.start()
@@ -232,6 +235,7 @@ class Server:
                 peer=(host, address[1]),
                 loop=self._loop,
                 buffers=self._buffers,
+                senders=self._senders,
                 max_frame=self._config.socket_request_max_bytes,
                 dispatch=self._dispatch,
                 on_closed=self._disconnected,
@@ -263,6 +267,7 @@ class Server:
             sock.close()
         for connection in tuple(self._connections):
             connection.close("the broker shuts down", quiet=True)
+        self._senders.close()
         await self._housekeeping.stop()
         await self._dispatch.drain()
         self.node.close()

@@ -61,6 +61,7 @@ class BrokerConfig:
     max_connections_per_ip_overrides: Mapping[str, int]
     max_incremental_fetch_session_cache_slots: int
     max_request_partition_size_limit: int
+    num_network_threads: int
     socket_listen_backlog_size: int
     socket_receive_buffer_bytes: int
     socket_request_max_bytes: int
