@@ -24,6 +24,14 @@ def test_output_is_real(tmp_path: Path) -> None:
     assert seconds.sub("", printed).splitlines() == seconds.sub("", page).splitlines()
 
 
+@pytest.mark.acceptance("C039")
+def test_kcat_is_had_by_these_names() -> None:
+    """The page says how kcat is installed, by its name of today and by that of before."""
+    page = PAGE.read_text()
+    for words in ("`brew install kcat`", "`apt-get install kcat`", "`kafkacat`"):
+        assert words in page
+
+
 @pytest.mark.parametrize("words", ["stoker produce", "stoker consume"])
 def test_every_option_is_documented(words: str) -> None:
     page = PAGE.read_text()

@@ -1,11 +1,14 @@
-"""Kafka's own command-line tools, as tutorials write them. Those that need consumer groups are not here."""
+"""Kafka's own command-line tools, as tutorials write them; those of groups are in groups/test_group_tools.py."""
 
 import json
 import re
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from stoker import Broker
 from tests.clients.client import Record, eventually, fresh_topic
 from tests.clients.drivers.confluent import ConfluentKafka
 from tests.clients.drivers.java import JavaClients
@@ -374,3 +377,22 @@ def test_the_api_versions_are_those_clients_want(tools: KafkaTools) -> None:
     usable = {name: int(version) for name, version in re.findall(r"(\w+)\(\d+\): .*\[usable: (\d+)\]", answer)}
     assert {name: usable.get(name, -1) for name in REQUIRED_APIS if usable.get(name, -1) < REQUIRED_APIS[name]} == {}
     assert "Produce(0): 0 to" in answer, "older librdkafka stops compressing when 0 is not offered (KAFKA-18659)"
+
+
+@pytest.mark.acceptance("C032")
+def test_a_shorter_retention_takes_effect_at_the_next_check() -> None:
+    """After `--alter --add-config retention.ms=86400000` closed segments past one day go, and the newest stays."""
+    checks_often = {"log.retention.check.interval.ms": 100, "log.initial.task.delay.ms": 0}
+    two_days_ago = int((time.time() - 2 * 86_400) * 1000)
+    with Broker(config=checks_often) as broker, closing(JavaClients(broker.bootstrap_servers)) as java:
+        confluent = ConfluentKafka(broker.bootstrap_servers)
+        confluent.create_ready_topic("high-volume-events", configs={"segment.bytes": str(1024 * 1024)})
+        for timestamp in (two_days_ago, two_days_ago + 1, None):  # each too long for a segment that has one
+            confluent.produce("high-volume-events", [Record(value=bytes(600_000), timestamp=timestamp)])
+        assert confluent.offset_range("high-volume-events", 0) == (0, 3)
+        KafkaTools(java).output(
+            "kafka-configs.sh --bootstrap-server broker1:9092 --entity-type topics --entity-name high-volume-events"
+            " --alter --add-config retention.ms=86400000 # 1 day instead of 7"
+        )
+        kept = eventually(lambda: confluent.offset_range("high-volume-events", 0), lambda offsets: offsets[0] == 2)
+        assert kept == (2, 3)

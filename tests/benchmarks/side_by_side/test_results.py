@@ -27,7 +27,9 @@ def test_a_target_is_judged_by_medians(target: Target, samples: dict[str, list[f
     assert Row(name="produce", unit="MB/s", samples=samples, target=target).is_met() is is_met
 
 
-def test_the_report_counts_what_could_not_be_measured(tmp_path: Path) -> None:
+@pytest.mark.acceptance("B030")
+def test_the_report_tells_ratios_and_counts_what_could_not_be_measured(tmp_path: Path) -> None:
+    """Each row has Stoker's number, that of the peer by its name, and their ratio; what has no number is named."""
     rows = [
         Row(name="produce 1 KB", unit="MB/s", samples={"stoker": [300.0], "kafka": [100.0]}, target=at_least(1.5)),
         Row(name="produce 1 KB lz4", unit="MB/s", samples={"kafka": [100.0]}, target=at_least(1.0)),
@@ -44,6 +46,8 @@ def test_the_report_counts_what_could_not_be_measured(tmp_path: Path) -> None:
         note="",
     )
     assert "Of 2 targets 1 are met, 0 are not, 1 could not be measured." in text
+    assert "| | unit | Stoker | Kafka | ratio | target | |" in text
+    assert "| produce 1 KB | MB/s | 300 | 100 | 3.00 | ≥ 1.5x | met |" in text
     assert "- librdkafka: produce 1 KB lz4, wanted ≥ 1x" in text
     assert "- lz4: not used" in text
 

@@ -82,7 +82,7 @@ def test_comments_behind_values_are_comments(tmp_path: Path) -> None:
     log_config = ConfigImage(loaded.config).log_config_for("any")
     assert log_config.retention_bytes == -1
     assert log_config.cleanup_policy == {"compact"}
-    assert loaded.without_effect == ("num.io.threads", "num.network.threads")
+    assert loaded.without_effect == ("num.io.threads",)
     file = tmp_path / "server.properties"
     assert loaded.warnings == (f"{file}: text behind # is taken for a comment, unlike in Kafka (line 2, 3, 4, 11, 16)",)
 
