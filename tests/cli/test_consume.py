@@ -299,6 +299,27 @@ def test_a_group_begins_with_what_comes(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_what_a_group_has_not_read_yet_is_not_passed_over(broker: Broker, protocol: str) -> None:
+    """Where nothing was read the start is committed, so that lag is seen and the next member begins there."""
+    topic = f"unread-{protocol}"
+    create_topic(broker.bootstrap_servers, topic, partitions=3)
+    for partition in range(3):
+        produce(broker, topic, "a", "b", partition=partition)
+    group = ["--group", topic, "--group-protocol", protocol]
+    first = consume(broker, topic, *group, "--from-beginning", "--max", "1")
+    assert first.code == 0
+    assert sorted(committed(broker, topic, topic).values()) == [0, 0, 1]
+    rest = consume(broker, topic, *group, "--until", "end")  # would begin at the end where nothing is committed
+    assert len(rest.lines) == 5
+    assert committed(broker, topic, topic) == {0: 2, 1: 2, 2: 2}
+
+
+def test_a_pattern_that_nothing_matches_yet(broker: Broker) -> None:
+    finished = consume(broker, "^not-yet.*", "--group", "patient", "--timeout", "1")
+    assert (finished.code, finished.err) == (0, "consumed 0 records\n")
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_a_group_and_a_pattern(broker: Broker, protocol: str) -> None:
     finished = consume(
         broker, "^(letters|odd)$", "--group", f"patterns-{protocol}", "--group-protocol", protocol,
@@ -308,9 +329,17 @@ def test_a_group_and_a_pattern(broker: Broker, protocol: str) -> None:
 
 
 def test_without_a_group_nothing_is_committed(broker: Broker) -> None:
-    assert consume(broker, "letters", "--from-beginning", "--until", "end", "-X", "group.id=mine").code == 0
-    assert committed(broker, "mine", "letters") == {}
+    assert consume(broker, "letters", "--from-beginning", "--until", "end").code == 0
     assert committed(broker, "stoker-consume", "letters") == {}
+
+
+def test_the_group_of_a_file_is_not_joined_by_the_way(broker: Broker, tmp_path: Path) -> None:
+    file = tmp_path / "application.properties"
+    file.write_text("group.id=mine\n")
+    finished = consume(broker, "letters", "--last", "1", "--until", "end", "--command-config", str(file))
+    assert finished.lines == ["j"]
+    assert finished.err.startswith("group.id of the file is left aside: --group NAME joins a group\n")
+    assert committed(broker, "mine", "letters") == {}
 
 
 # What goes wrong ----------------------------------------------------------------------------------------------------
@@ -324,6 +353,7 @@ def test_without_a_group_nothing_is_committed(broker: Broker) -> None:
         (["orders", "-p", "3"], "topic 'orders' has no partition 3; it has partitions 0 to 2"),
         (["letters", "-o", "1:0"], "topic 'letters' has no partition 1; it has only partition 0"),
         (["letters", "--offset", "11"], "letters-0 has no offset 11: it goes from 0 to 10"),
+        (["^[", "--group", "g"], "'^[': no regular expression that librdkafka takes"),
     ],
 )
 def test_failures(broker: Broker, arguments: list[str], complaint: str) -> None:
@@ -357,6 +387,7 @@ def test_an_unreachable_broker_is_named_once() -> None:
         (["--group", "g", "--partition", "0"], "--partition and --group exclude each other"),
         (["--group", "g", "--last", "1"], "a group begins where it has committed"),
         (["--group", "g", "--group-protocol", "new"], "new"),
+        (["-X", "group.id=mine"], "--group NAME says which group reads"),
         (["--consumer-property", "fetch.min.byts=1"], "there is no client property 'fetch.min.byts'"),
     ],
 )

@@ -1,6 +1,7 @@
 """How commands fail: one line, the right exit code, no traceback."""
 
 import socket
+import subprocess
 import threading
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from stoker import Broker
 from stoker.cli.connection import connect
 from stoker.cli.failure import did_you_mean
 from tests.cli.command_line import CommandLine
+from tests.faults.broker_process import STOKER
 
 
 def nobody() -> str:
@@ -108,3 +110,20 @@ def test_who_waits_is_told_why_once(
 )
 def test_hints(name: str, known: list[str], hint: str) -> None:
     assert did_you_mean(name, known) == hint
+
+
+@pytest.mark.parametrize("command", [["cluster-id"], ["topics", "list", "--json"], ["brokers"]])
+def test_a_full_disk_under_the_output(stoker_address: str, command: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        finished = subprocess.run(
+            [STOKER, *command, "-b", stoker_address], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert finished.stderr == f"stoker {command[0]}: standard output cannot be written: No space left on device\n"
+    assert finished.returncode == 1
+
+
+def test_an_output_that_is_closed(stoker_address: str) -> None:
+    finished = subprocess.run(
+        f"{STOKER} topics list -b {stoker_address} >&-", shell=True, stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert (finished.returncode, finished.stderr) == (1, "stoker: standard output is closed\n")

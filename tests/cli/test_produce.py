@@ -56,7 +56,7 @@ def contents(broker: Broker, topic: str) -> list[tuple[bytes | None, bytes | Non
         (
             ["--json-lines", "-H", "all=1"],
             b'{"key": "k", "value": {"a": 1}, "headers": {"h": null}}\n\n{"value": null}\n',
-            [(b"k", b'{"a":1}', {"all": b"1", "h": None}), (None, None, {"all": b"1"})],
+            [(b"k", b'{"a": 1}', {"all": b"1", "h": None}), (None, None, {"all": b"1"})],
         ),
         (["--whole-file"], b"a\nb\n", [(None, b"a\nb\n", {})]),
         (["--whole-file", "--null-value", ""], b"", [(None, None, {})]),
@@ -181,7 +181,10 @@ def test_a_topic_that_the_cluster_creates() -> None:
         finished = run(creating.bootstrap_servers, "produce", "fresh", stdin=b"x\n")
         assert finished.code == 0
         assert "topic 'fresh' is new: the cluster has created it" in finished.err
-        # But what looks like a slip is not created.
+        # But what looks like a slip is not created, nor what gets no record.
+        assert run(creating.bootstrap_servers, "produce", "unused", stdin=b"").code == 0
+        assert run(creating.bootstrap_servers, "produce", "unused", "missing.txt").code == 1
+        assert "unused" not in run(creating.bootstrap_servers, "topics", "list", "--names").lines
         assert run(creating.bootstrap_servers, "produce", "fersh", stdin=b"x\n").code == 1
         assert [read.value for read in read_topic(creating.bootstrap_servers, "fresh")] == [b"x"]
 
@@ -206,7 +209,8 @@ def test_what_is_not_delivered_is_counted(broker: Broker, topic: str) -> None:
     finished = produce(broker, topic, stdin=b"one\n" + b"x" * 2_000_000 + b"\nthree\n")
     assert finished.code == 1
     assert f"produced 2 records to {topic}" in finished.err
-    assert "1 of 3 records were not delivered: Message size too large (MSG_SIZE_TOO_LARGE)" in finished.err
+    assert "1 of 3 records were not delivered: Message size too large (MSG_SIZE_TOO_LARGE): " in finished.err
+    assert "max.request.size" in finished.err
     assert [value for _, value, _ in contents(broker, topic)] == [b"one", b"three"]
 
 
@@ -215,6 +219,14 @@ def test_partitions_that_are_not_there_are_counted_too(broker: Broker, topic: st
     assert finished.code == 1
     assert json.loads(finished.out)["failed"] == 1
     assert "1 of 2 records were not delivered" in finished.err
+    assert f"topic {topic!r} has only partition 0" in finished.err
+
+
+@pytest.mark.parametrize("stdin", [b"one\n", b"one\ntwo\n"])
+def test_a_time_that_the_topic_does_not_take(broker: Broker, topic: str, stdin: bytes) -> None:
+    finished = produce(broker, topic, "--timestamp", "2199-01-01", stdin=stdin)
+    assert finished.code == 1
+    assert "message.timestamp.after.max.ms" in finished.err
 
 
 def test_a_file_that_cannot_be_read(broker: Broker, topic: str, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The command line: `stoker NOUN ...`, one module a noun."""
 
+import os
 import sys
 
 _INTERRUPTED = 130
@@ -7,6 +8,12 @@ _INTERRUPTED = 130
 
 def main() -> None:
     """The `stoker` command."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the end
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115
+    if sys.stdout is None:
+        sys.exit("stoker: standard output is closed")
     try:
         if sys.argv[1:2] == ["broker"]:  # ready in a fraction of a second: see stoker.cli.broker
             from stoker.cli.broker import main as broker

@@ -88,8 +88,13 @@ def _load(options: argparse.Namespace) -> "BrokerConfig":
 async def _serve(config: "BrokerConfig") -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def ended_by(number: signal.Signals) -> None:
+        logger.info("shutting down: %s came", number.name)
+        stop.set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, ended_by, number)
     server = Server(config)
     await server.startup()
     # What start-up made lives as long as this process: the garbage collector need not look at it again and again.
@@ -99,7 +104,6 @@ async def _serve(config: "BrokerConfig") -> None:
     everywhere = " (every interface)" if server.is_on_every_interface else ""
     logger.info("Stoker is ready on %s%s, data in %s", server.bootstrap_servers, everywhere, ",".join(config.log_dirs))
     await stop.wait()
-    logger.info("shutting down")
     await server.shutdown()
     logger.info("all logs are on the disk; goodbye")
 

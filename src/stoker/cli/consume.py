@@ -164,6 +164,10 @@ def consume(
     from stoker.cli.record_client import explained, parse_property
 
     own = dict(map(parse_property, consumer_property or []))
+    if "group.id" in own:
+        wrong_usage("--consumer-property group.id: --group NAME says which group reads")
+    if group is None and "group.id" in properties.given:
+        say("group.id of the file is left aside: --group NAME joins a group")
     if group_protocol is not None:
         own["group.protocol"] = group_protocol
     settings = _settings(group, start, isolation, until)

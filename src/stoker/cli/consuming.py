@@ -57,6 +57,9 @@ class Reader:
         self.interruption = interruption
         self._group = group
         self._properties = properties
+        self._starts: dict[Partition, int] = {}
+        """Where this member began in those of its partitions of which the group had committed nothing, and nothing was read."""
+        self._begins_at_end = {**settings, **properties.given, **own}["auto.offset.reset"] == "latest"
         self._consumer: Consumer = open_client(
             Consumer,
             properties,
@@ -73,7 +76,12 @@ class Reader:
         )
 
     def close(self) -> None:
-        """Commit what was marked as written, and leave the group at once."""
+        """Commit what was marked as written, and leave the group at once.
+
+        Where nothing was read the start is committed, as by Java's consumer: else there would be no lag to see, and who
+        comes next and begins at the end would pass over what is there.
+        """
+        self._store([TopicPartition(topic, number, offset) for (topic, number), offset in self._starts.items()])
         self._consumer.close()
 
     # What there is --------------------------------------------------------------------------------------------------
@@ -118,12 +126,30 @@ class Reader:
         """Share the topics with the other members of the group."""
 
         def assigned(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            self._starts |= self._starts_of(partitions)
             stop.assign(dict.fromkeys(map(_partition, partitions)))
 
         def revoked(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+            for partition in map(_partition, partitions):
+                self._starts.pop(partition, None)
             stop.revoke(map(_partition, partitions))
 
-        self._consumer.subscribe(list(topics), on_assign=assigned, on_revoke=revoked, on_lost=revoked)
+        try:
+            self._consumer.subscribe(list(topics), on_assign=assigned, on_revoke=revoked, on_lost=revoked)
+        except KafkaException as refused:
+            patterns = [topic for topic in topics if topic.startswith("^")]
+            if refused.args[0].code() != KafkaError._INVALID_ARG or not patterns:
+                raise
+            raise CommandFailed(
+                f"{', '.join(map(repr, patterns))}: no regular expression that librdkafka takes"
+            ) from None
+
+    def _starts_of(self, partitions: list[TopicPartition]) -> dict[Partition, int]:
+        if not partitions:
+            return {}
+        committed = self._consumer.committed(partitions, timeout=_LOOKUP_SECONDS)
+        new = [_partition(each) for each in committed if each.error is None and each.offset < 0]
+        return self.ends(new) if self._begins_at_end else self.beginnings(new)
 
     def next_records(self, stop: StoppingPoint) -> Sequence[Message]:
         """The records before the stopping point that are there, or that come in a moment."""
@@ -148,6 +174,8 @@ class Reader:
             stop.end_of_partition(Partition(message.topic() or "", message.partition() or 0), message.offset() or 0)
         elif error.code() == KafkaError._MAX_POLL_EXCEEDED:
             say("the group went on without this member, which was silent for too long; joining again")
+        elif error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART and (message.topic() or "").startswith("^"):
+            pass  # no topic matches yet
         elif error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise CommandFailed(f"topic {message.topic()!r} does not exist any longer")
         elif self._group is not None or error.code() not in _GROUP_ERRORS:
@@ -155,9 +183,14 @@ class Reader:
 
     def mark_written(self, records: Sequence[Message]) -> None:
         """Let the next commit, which comes every few seconds and at the end, tell that the group has had these."""
-        latest = {(record.topic(), record.partition()): record for record in records}
+        latest = {Partition(record.topic() or "", record.partition() or 0): record for record in records}
+        if self._starts:
+            self._starts = {partition: start for partition, start in self._starts.items() if partition not in latest}
+        self._store([_position_after(record) for record in latest.values()])
+
+    def _store(self, positions: list[TopicPartition]) -> None:
         try:
-            self._consumer.store_offsets(offsets=[_position_after(record) for record in latest.values()])
+            self._consumer.store_offsets(offsets=positions)
         except KafkaException as refused:
             # A rebalance has just given the partition to another member, who will have these records too.
             if refused.args[0].code() != KafkaError._STATE:

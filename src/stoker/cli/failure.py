@@ -60,12 +60,22 @@ def reported(context: typer.Context) -> Iterator[None]:
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
-        # The client's own sockets raise ConnectionLost, so this was stdout. What Python flushes at exit goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         raise typer.Exit(BROKEN_PIPE) from None
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        _discard_output()
+        say(f"{context.info_name} {context.invoked_subcommand}: standard output cannot be written: {error.strerror}")
+        raise typer.Exit(FAILED) from None
     except StokerError as error:
         say(f"{context.info_name} {context.invoked_subcommand}: {_explained(error)}")
         raise typer.Exit(BAD_USAGE if isinstance(error, InvalidClientProperty) else FAILED) from None
+
+
+def _discard_output() -> None:
+    """What Python flushes at exit goes nowhere. The client's own sockets raise ConnectionLost, so it was stdout that failed."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _explained(error: StokerError) -> str:

@@ -1,5 +1,6 @@
 """`stoker produce`: lines, files or JSON become records."""
 
+import errno
 import os
 import sys
 import time
@@ -127,6 +128,7 @@ def produce(
     from stoker.cli.producing import Progress, Sender
     from stoker.cli.record_client import explained, parse_property
 
+    _check_readable(files or [])
     own = dict(map(parse_property, producer_property or []))
     own |= {name: value for name, value in {"compression.type": compression, "acks": acks}.items() if value is not None}
     with Interruption() as interruption, explained():
@@ -135,7 +137,7 @@ def produce(
         progress = Progress(wanted=sys.stderr.isatty() and not is_typed)
         pace = None if rate is None else Pace(rate, time.monotonic)
         sender = Sender(properties, own, topic=topic, pace=pace, interruption=interruption, progress=progress)
-        _check_partition(topic, template.partition, sender.partitions())
+        sender.find_topic(template.partition)
         failure: StokerError | None = None
         try:
             _send(sender, sources, template, parser, whole_file, interruption)
@@ -212,13 +214,22 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _check_partition(topic: str, partition: int, partitions: list[int]) -> None:
-    if partition != ANY_PARTITION and partition not in partitions:
-        there_are = "only partition 0" if len(partitions) == 1 else f"partitions 0 to {partitions[-1]}"
-        raise CommandFailed(f"topic {topic!r} has no partition {partition}; it has {there_are}")
-
-
 # Input --------------------------------------------------------------------------------------------------------------
+
+
+def _check_readable(files: list[Path]) -> None:
+    """Before anything is sent: half of the records of several files help nobody."""
+    for path in files:
+        if path == _STANDARD_INPUT:
+            continue
+        try:
+            path.stat()
+            if path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            if not os.access(path, os.R_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        except OSError as error:
+            raise CommandFailed(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _send(

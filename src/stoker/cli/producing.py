@@ -28,6 +28,14 @@ _WAIT_SECONDS: Final = 0.1
 _CREATION_SECONDS: Final = 3.0
 """Kafka answers that there is no such topic while it is creating it, and just so if it never will."""
 _ANSWER_SECONDS: Final = 30.0
+_LIMITS_OF_TIME: Final = "message.timestamp.after.max.ms, message.timestamp.before.max.ms"
+_ADVICE: Final = {
+    KafkaError.MSG_SIZE_TOO_LARGE: ": -X max.request.size=BYTES (1000000 unless set) and the topic's max.message.bytes"
+    " say how large a record may be",
+    KafkaError.INVALID_TIMESTAMP: f": it is too far from now for the topic ({_LIMITS_OF_TIME})",
+    KafkaError.INVALID_RECORD: f": its time may be too far from now for the topic ({_LIMITS_OF_TIME}), or it has no key"
+    " and the topic is compacted",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,18 +85,40 @@ class Sender:
             fixed={"on_delivery": self._delivered, "delivery.report.only.error": True},
         )
         self._begun = time.monotonic()
+        # Known when the topic was found
+        self._wanted_partition = ANY_PARTITION
+        self._partitions: list[int] = []
+        self._is_new = False
 
     # The topic ------------------------------------------------------------------------------------------------------
 
-    def partitions(self) -> list[int]:
-        """Those of the topic, which the cluster may create now. Raises CommandFailed if it does not, or if it looks like a slip."""
+    def find_topic(self, partition: int) -> None:
+        """Raises CommandFailed if the topic's name looks like a slip, or if it has no such partition.
+
+        One that is not there yet is left to the cluster to create when the first record has come.
+        """
         known = cluster_metadata(self._producer, self._producer.poll, self._properties, self._errors).topics
         if self._topic not in known and did_you_mean(self._topic, known):
             raise CommandFailed(f"{no_such('topic', self._topic, known)} A new one: stoker topics create {self._topic}")
-        partitions = self._partitions_by_name()
-        if self._topic not in known:
-            say(f"topic {self._topic!r} is new: the cluster has created it")
-        return partitions
+        self._wanted_partition = partition
+        self._is_new = self._topic not in known
+        if not self._is_new:
+            self._check_partition()
+
+    def _check_partition(self) -> None:
+        self._partitions = self._partitions_by_name()
+        if self._wanted_partition != ANY_PARTITION and self._wanted_partition not in self._partitions:
+            raise CommandFailed(
+                f"topic {self._topic!r} has no partition {self._wanted_partition}; it has {self._there_are()}"
+            )
+
+    def _there_are(self) -> str:
+        return "only partition 0" if len(self._partitions) == 1 else f"partitions 0 to {self._partitions[-1]}"
+
+    def _create(self) -> None:
+        self._check_partition()
+        say(f"topic {self._topic!r} is new: the cluster has created it")
+        self._is_new = False
 
     def _partitions_by_name(self) -> list[int]:
         """Asking for a topic by its name makes a cluster create it, where auto.create.topics.enable says so.
@@ -151,6 +181,8 @@ class Sender:
     def _portions(self, blocks: Iterator[list[bytes]]) -> Iterator[Sequence[bytes]]:
         """The lines in portions that may go at once, until there was an interruption."""
         for block in blocks:
+            if self._is_new:
+                self._create()
             if self._pace is None:
                 yield block
                 self.look_around()
@@ -190,11 +222,17 @@ class Sender:
                 refused = again
             else:
                 return
-        self._failures[sentence(refused.args[0])] += 1
+        self._failures[self._reason(refused.args[0])] += 1
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            self._failures[sentence(error)] += 1
+            self._failures[self._reason(error)] += 1
+
+    def _reason(self, error: KafkaError) -> str:
+        """Why a record was not delivered, and what to do about it where that is known."""
+        if error.code() == KafkaError._UNKNOWN_PARTITION:
+            return f"{sentence(error)}: topic {self._topic!r} has {self._there_are()}"
+        return sentence(error) + _ADVICE.get(error.code(), "")
 
     # The end --------------------------------------------------------------------------------------------------------
 

@@ -131,9 +131,11 @@ def json_parser(template: NewRecord, *, now_ms: Callable[[], int]) -> Parser:
             raise MalformedRecord(f"has an unknown field {min(unknown)!r}; the choices are {', '.join(_READ)}")
         if "value" not in fields:
             raise MalformedRecord('has no "value"; null makes a tombstone')
+        texts = _own_texts(line, fields)
         return NewRecord(
-            _json_bytes("value", fields["value"], fields.get("value_encoding")),
-            _json_bytes("key", fields["key"], fields.get("key_encoding")) if "key" in fields else template.key,
+            texts.get("value") or _json_bytes("value", fields["value"], fields.get("value_encoding")),
+            texts.get("key")
+            or (_json_bytes("key", fields["key"], fields.get("key_encoding")) if "key" in fields else template.key),
             template.headers + _json_headers(fields.get("headers")),
             _json_partition(fields.get("partition"), template.partition),
             _json_timestamp(fields.get("timestamp"), template.timestamp, now_ms),
@@ -144,12 +146,42 @@ def json_parser(template: NewRecord, *, now_ms: Callable[[], int]) -> Parser:
 
 def _json_object(line: bytes) -> dict[str, Any]:
     try:
-        fields = json.loads(line)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        fields = json.loads(line, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
         raise MalformedRecord(f"is no JSON: {error}") from None
     if not isinstance(fields, dict):
         raise MalformedRecord('is no JSON object; give {"key": ..., "value": ...}')
     return fields
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is Python's and JavaScript's")
+
+
+def _own_texts(line: bytes, fields: dict[str, Any]) -> dict[str, bytes]:
+    """Keys and values that are JSON themselves, as they are written: 1.10 stays 1.10, and a member that comes twice does."""
+    wanted = [name for name in ("value", "key") if not isinstance(fields.get(name), str | None)]
+    wanted = [name for name in wanted if f"{name}_encoding" not in fields]
+    if not wanted:
+        return {}
+    text = line.decode(json.detect_encoding(line))
+    texts = {}
+    decoder = json.JSONDecoder()
+    position = text.index("{")
+    while text[position] != "}":
+        name, position = decoder.raw_decode(text, _next_token(text, position + 1))
+        start = _next_token(text, _next_token(text, position) + 1)
+        _, end = decoder.raw_decode(text, start)
+        if name in wanted:
+            texts[name] = text[start:end].encode()
+        position = _next_token(text, end)
+    return texts
+
+
+def _next_token(text: str, position: int) -> int:
+    while text[position] in " \t\n\r":
+        position += 1
+    return position
 
 
 def _json_bytes(name: str, value: Any, encoding: Any) -> bytes | None:
@@ -162,10 +194,12 @@ def _json_bytes(name: str, value: Any, encoding: Any) -> bytes | None:
             raise MalformedRecord(f"has a {name} that is no base64: {error}") from None
     if value is None:
         return None
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     try:
-        return text.encode()
-    except UnicodeEncodeError:  # "\ud800" is JSON, but no text
+        return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=False)).encode()
+    except ValueError as error:
+        if not isinstance(error, UnicodeEncodeError):
+            raise MalformedRecord(f"has a {name} that JSON cannot write: {error}") from None
+        # "\ud800" is JSON, but no text
         raise MalformedRecord(f"has a {name} with half of a surrogate pair, which UTF-8 cannot write") from None
 
 
