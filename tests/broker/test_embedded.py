@@ -1,3 +1,4 @@
+import threading
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,18 @@ def test_a_directory_or_port_in_use_is_named(tmp_path: Path) -> None:
 def test_a_stopped_broker_says_so() -> None:
     with pytest.raises(BrokerCannotStart, match="is not running"):
         _ = stoker.Broker().bootstrap_servers
+
+
+def test_threads_that_cannot_be_had_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is taken: the next broker starts in the same directory and on the same port."""
+    start, before = threading.Thread.start, set(threading.enumerate())
+
+    def refuse_senders(thread: threading.Thread) -> None:
+        if thread.name == "stoker-sender-1":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse_senders)
+    with pytest.raises(BrokerCannotStart, match=r"3 threads \(num.network.threads\): can't start new thread"):
+        stoker.Broker().start()
+    assert set(threading.enumerate()) <= before

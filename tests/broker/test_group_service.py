@@ -42,12 +42,14 @@ _JOIN_VERSION = 3
 
 
 @pytest.fixture
-def broker() -> Iterator[stoker.Broker]:
+def broker(request: pytest.FixtureRequest) -> Iterator[stoker.Broker]:
+    """With the settings that the test names as its parameter, if any."""
     with stoker.Broker(
         config={
             "offsets.topic.num.partitions": "5",
             "group.min.session.timeout.ms": "10",
             "group.initial.rebalance.delay.ms": "0",
+            **getattr(request, "param", {}),
         }
     ) as broker:
         yield broker
@@ -236,6 +238,12 @@ def test_what_is_too_much_for_a_batch_is_forgotten_in_several(connection: RawCon
     assert offsets(connection, group) == []
 
 
+@pytest.mark.parametrize(
+    "broker",
+    [{}, {"message.max.bytes": "5000000", "offsets.topic.segment.bytes": "1048576"}],
+    ids=["max.message.bytes", "segment.bytes"],
+    indirect=True,
+)
 def test_a_group_that_is_too_large_for_a_batch_is_told_and_starts_over(connection: RawConnection) -> None:
     """As in Kafka its leader hears UNKNOWN_SERVER_ERROR; with less to write it goes on."""
     find_coordinator(connection)

@@ -15,6 +15,7 @@ from stoker.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
+from stoker.wire.primitives import encode_uvarint
 
 VERSIONS = range(OffsetCommitRequest.MIN_VERSION, OffsetCommitRequest.MAX_VERSION + 1)
 INT16 = st.integers(1, 2**15 - 1)
@@ -98,19 +99,35 @@ def test_the_answer_is_that_of_the_schema(example: tuple[int, OffsetCommitReques
     call = commit_call(request)
     errors = None
     if data.draw(st.booleans()):
-        errors = [{index: data.draw(INT16) for index in topic.partitions[::2]} for topic in call.topics]
+        errors = [{place: data.draw(INT16) for place in range(0, len(topic.partitions), 2)} for topic in call.topics]
     response = OffsetCommitResponse.decode(encode_committed(call.topics, errors, version), 0, version)
     told = [
         (topic.name, topic.topic_id, [(each.partition_index, each.error_code) for each in topic.partitions])
         for topic in response.topics
     ]
     assert told == [
-        (topic.name, topic.topic_id, [(index, of_topic.get(index, 0)) for index in topic.partitions])
+        (topic.name, topic.topic_id, [(index, of_topic.get(place, 0)) for place, index in enumerate(topic.partitions)])
         for topic, of_topic in zip(call.topics, errors or [{}] * len(call.topics), strict=True)
     ]
 
 
-@pytest.mark.parametrize("count", [1, 50, 1_000, 1_001, 5_000])
+@pytest.mark.parametrize("field", ["group_id", "member_id", "group_instance_id", "name"])
+def test_no_string_is_longer_than_a_string_can_be(field: str) -> None:
+    """Someone else's request would wait while the hash of twenty million letters is computed."""
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=9, committed_metadata="")
+    topic = OffsetCommitRequestTopic(name="<<name>>", partitions=[partition])
+    request = OffsetCommitRequest(
+        group_id="<<group_id>>", member_id="<<member_id>>", group_instance_id="<<group_instance_id>>", topics=[topic]
+    )
+    marker = f"<<{field}>>".encode()
+    for length in (32_767, 32_768):
+        longer = encode_uvarint(length + 1) + b"x" * length
+        data = request.encode(9).replace(encode_uvarint(len(marker) + 1) + marker, longer)
+        assert decoded(data, 9) == decoded_by_schema(data, 9)
+        assert (decoded(data, 9) is None) == (length > 32_767)
+
+
+@pytest.mark.parametrize("count", [1, 50, 250, 251, 5_000])
 @pytest.mark.parametrize("version", [9, 10])
 def test_many_partitions(count: int, version: int) -> None:
     partitions = [

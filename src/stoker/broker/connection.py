@@ -21,7 +21,7 @@ from time import monotonic
 
 from stoker.broker.receive_buffers import SCRATCH_BYTES, ReceiveBuffers
 from stoker.broker.reply import Deferred
-from stoker.broker.slice_senders import LONG_SLICE, SliceSenders
+from stoker.broker.slice_senders import LONG_SLICE, MOST_AT_ONCE, SliceSenders
 from stoker.broker.slice_senders import Outcome as Sent
 from stoker.errors import ConnectionRefusedByBroker, MalformedMessage, StokerError
 from stoker.log.partition import LogSlice
@@ -413,9 +413,14 @@ class Connection:
         else:
             part = self._outbox[0]
             assert isinstance(part, LogSlice)
+            took_all = sent == min(part.length - self._head_sent, MOST_AT_ONCE)
             self._slice_was_sent(part, sent)
-            if not self.closed:
+            if self.closed:
+                return
+            if took_all:
                 self._on_writable()
+            else:
+                self._add_writer()
 
     # -- end --------------------------------------------------------------------------------------------------------
 

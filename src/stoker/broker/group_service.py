@@ -24,7 +24,7 @@ from stoker.coordinators.groups.context import ClientInfo, ConsumerGroupSettings
 from stoker.coordinators.groups.coordinator import GroupCoordinator
 from stoker.coordinators.result import Result, Waiting
 from stoker.errors import StokerError
-from stoker.log.errors import LogError
+from stoker.log.errors import AppendRefused, LogError
 from stoker.log.partition import Clock
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.group_records import GroupRecord, UnknownGroupRecord, decode_group_record, encode_key, encode_value
@@ -288,7 +288,8 @@ class GroupService:
             log.append(memoryview(batch), leader_epoch=partition.leader_epoch, valid_header=read_header(batch))
         except (OSError, LogError) as error:
             logger.error("could not write to %s: %s", partition, error)
-            return ErrorCode.NOT_COORDINATOR
+            is_final = isinstance(error, AppendRefused) and error.error_code is not ErrorCode.KAFKA_STORAGE_ERROR
+            return ErrorCode.UNKNOWN_SERVER_ERROR if is_final else ErrorCode.NOT_COORDINATOR
         for record in records:
             self.coordinator.replay(record)
         partition.grew(len(batch))

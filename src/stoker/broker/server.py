@@ -76,6 +76,7 @@ class Server:
     async def startup(self) -> None:
         """Raises BrokerCannotStart, having undone what it did."""
         self._loop = asyncio.get_running_loop()
+        self._start_senders()
         try:
             self._bind()
             self._directories = LogDirectories.lock(self._config, clock=self._clock, executor=self._executor)
@@ -83,11 +84,17 @@ class Server:
         except BaseException:
             self._release()
             raise
-        self._senders = SliceSenders(self._loop, self._config.num_network_threads)
         self._dispatch = Dispatcher(self.node)
         self._housekeeping = Housekeeping(self.node, self._directories, self._executor, self._connections)
         self._housekeeping.start()
         self._accept_connections()
+
+    def _start_senders(self) -> None:
+        count = self._config.num_network_threads
+        try:
+            self._senders = SliceSenders(self._loop, count)
+        except RuntimeError as error:
+            raise BrokerCannotStart(f"Cannot start {count} threads (num.network.threads): {error}.") from error
 
     def _bind(self) -> None:
         for listener in self._config.listeners:
@@ -276,6 +283,7 @@ class Server:
 
     def _release(self) -> None:
         """Let go of what startup took."""
+        self._senders.close()
         for _, sock in self._listening:
             sock.close()
         self._listening.clear()

@@ -17,7 +17,7 @@ from stoker.log.partition import LogSlice
 
 LONG_SLICE: Final = 256 * 1024
 """Bytes that are worth the way to another thread and back."""
-_MOST_AT_ONCE: Final = 4 * 1024 * 1024
+MOST_AT_ONCE: Final = 4 * 1024 * 1024
 
 Outcome = int | OSError
 """How many bytes were sent, or why none."""
@@ -31,27 +31,27 @@ class _Order(NamedTuple):
 
 
 class SliceSenders:
-    """A few threads, started when they are first needed. All methods belong to the event loop's thread."""
+    """A few threads. All methods belong to the event loop's thread. Raises RuntimeError if they cannot be had."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, count: int) -> None:
         self._loop = loop
-        self._count = count
         self._threads: list[threading.Thread] = []
         self._orders: SimpleQueue[_Order | None] = SimpleQueue()
         self._outcomes: SimpleQueue[tuple[Callable[[Outcome], None], Outcome]] = SimpleQueue()
+        try:
+            for number in range(count):
+                thread = threading.Thread(target=self._work, name=f"stoker-sender-{number}", daemon=True)
+                thread.start()
+                self._threads.append(thread)
+        except RuntimeError:
+            self.close()
+            raise
 
     def send(self, sock: socket.socket, part: LogSlice, sent: int, done: Callable[[Outcome], None]) -> None:
         """Send of `part` what follows the first `sent` bytes, or some of it; then call `done`.
 
         Until then the socket must stay open: its descriptor could become another's.
         """
-        if not self._threads:
-            self._threads = [
-                threading.Thread(target=self._work, name=f"stoker-sender-{number}", daemon=True)
-                for number in range(self._count)
-            ]
-            for thread in self._threads:
-                thread.start()
         self._orders.put(_Order(sock, part, sent, done))
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class SliceSenders:
             sock, (file, position, length), sent, done = order
             outcome: Outcome
             try:
-                count = min(length - sent, _MOST_AT_ONCE)
+                count = min(length - sent, MOST_AT_ONCE)
                 outcome = os.sendfile(sock.fileno(), file.descriptor, position + sent, count)
             except OSError as error:
                 outcome = error

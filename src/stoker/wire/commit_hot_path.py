@@ -26,8 +26,9 @@ _FIRST_FLEXIBLE = 8
 _INT32 = Layout(">i")
 _PARTITION_BYTES = 18
 """Of index, offset, leader epoch, no metadata, no tagged fields."""
-_MOST_PARTITIONS = 1_000
-"""What is remembered for requests of one shape must stay small."""
+_LONGEST_STRING = 0x7FFF
+_MOST_REMEMBERED = 250
+"""What is remembered of requests of one shape must stay small: so many partitions, and names of this length."""
 _EMPTY = frozenset((0, 1))
 """Lengths of a compact string that is null, or empty."""
 
@@ -112,9 +113,10 @@ def _decode_plain_commit(view: memoryview, position: int, version: int) -> Commi
         count, position = decode_uvarint(view, position)
         count -= 1
         end = position + count * _PARTITION_BYTES
-        if not 0 < count <= _MOST_PARTITIONS or end >= len(view):
+        if count <= 0 or end >= len(view):
             return None
-        columns = _partitions_layout(count).unpack_from(view, position)
+        layout = _remembered_layout(count) if count <= _MOST_REMEMBERED else _layout(count)
+        columns = layout.unpack_from(view, position)
         if any(columns[4::5]) or not _EMPTY.issuperset(columns[3::5]) or view[end]:
             return None
         topics.append(CommittedTopic(name, topic_id, columns[0::5], columns[1::5], columns[2::5], None))
@@ -127,20 +129,24 @@ def _decode_plain_commit(view: memoryview, position: int, version: int) -> Commi
 def _string(view: memoryview, position: int) -> tuple[str, int]:
     length, position = decode_uvarint(view, position)
     end = position + length - 1
-    if not 0 < length <= len(view) - position + 1:
+    if not 0 < length <= min(len(view) - position, _LONGEST_STRING) + 1:
         raise Refused("is not a string")
     return str(view[position:end], "utf-8"), end
 
 
-@lru_cache(maxsize=_MOST_PARTITIONS)
-def _partitions_layout(count: int) -> Layout:
-    return Layout(">" + "iqiBB" * count)
+def _layout(partitions: int) -> Layout:
+    return Layout(">" + "iqiBB" * partitions)
+
+
+_remembered_layout = lru_cache(maxsize=_MOST_REMEMBERED)(_layout)
 
 
 def encode_committed(
     topics: Sequence[CommittedTopic], errors: Sequence[Mapping[int, int]] | None, version: int
 ) -> bytes:
-    """The body of the response. `errors` has for each topic those of its partitions; None if there are none at all."""
+    """The body of the response. `errors` has for each topic those of its partitions, by their places in the request; None
+    if there are none at all.
+    """
     if errors is None and version >= _FIRST_FLEXIBLE:
         answers = [
             _answered(topic.topic_id.bytes if version >= FIRST_WITH_TOPIC_IDS else topic.name, topic.partitions)
@@ -153,8 +159,8 @@ def encode_committed(
                 name=topic.name,
                 topic_id=topic.topic_id,
                 partitions=[
-                    OffsetCommitResponsePartition(partition_index=index, error_code=of_topic.get(index, 0))
-                    for index in topic.partitions
+                    OffsetCommitResponsePartition(partition_index=index, error_code=of_topic.get(place, 0))
+                    for place, index in enumerate(topic.partitions)
                 ],
             )
             for topic, of_topic in zip(topics, errors or [{}] * len(topics), strict=True)
@@ -165,7 +171,7 @@ def encode_committed(
 
 def _answered(topic: str | bytes, partitions: tuple[int, ...]) -> bytes:
     """A topic without errors."""
-    remember = len(partitions) <= _MOST_PARTITIONS
+    remember = 0 < len(partitions) <= _MOST_REMEMBERED and len(topic) <= _MOST_REMEMBERED
     return _remembered_answer(topic, partitions) if remember else _answer(topic, partitions)
 
 
@@ -179,4 +185,4 @@ def _answer(topic: str | bytes, partitions: tuple[int, ...]) -> bytes:
     return topic + encode_uvarint(len(partitions) + 1) + packed + b"\0"
 
 
-_remembered_answer = lru_cache(maxsize=1_000)(_answer)
+_remembered_answer = lru_cache(maxsize=300)(_answer)

@@ -27,7 +27,7 @@ _VERSION = Layout(">h").pack(OffsetCommitValue.WRITTEN_VERSION)
 _NO_METADATA = b"\1"
 _NO_HEADERS = b"\0"
 _LONGEST_REMEMBERED_NAME = 255
-_PARTITIONS_AT_ONCE = 250
+_PARTITIONS_AT_ONCE = 100
 """What is remembered of commits of one shape must stay small."""
 
 
@@ -110,4 +110,4 @@ def _plain_records(
     return heads, Layout(layout).pack
 
 
-_remembered_records = lru_cache(maxsize=200)(_plain_records)
+_remembered_records = lru_cache(maxsize=300)(_plain_records)

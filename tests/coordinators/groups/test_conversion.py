@@ -286,6 +286,20 @@ def test_a_group_does_not_go_back_where(settings: dict[str, Any]) -> None:
     assert set(broker.group.members) == {a.member_id, b.member_id}
 
 
+def test_classic_members_that_are_left_alone_share_what_the_others_had() -> None:
+    """They are told to join again though nobody of the new protocol is there to make a target."""
+    broker = driver_of_both(consumer_migration_policy="upgrade")
+    a, b, c = mixed_group(broker)
+    c.leave()
+    broker.advance(broker.context.settings.consumer_group("readers").assignment_interval_ms)
+    settle(broker, a, b)
+    assert len(a.owned) == len(b.owned) == 3
+    b.leave()
+    broker.advance(broker.context.settings.consumer_group("readers").assignment_interval_ms)
+    settle(broker, a)
+    assert len(a.owned) == 6
+
+
 def static_pair(broker: ConsumerDriver) -> tuple[ClassicConsumer, FakeMember]:
     c = FakeMember(broker, "c", ["orders"], instance_id="one")
     c.join()

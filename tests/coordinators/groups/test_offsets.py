@@ -6,7 +6,7 @@ import pytest
 
 from stoker.coordinators.groups.context import ClientInfo, GroupSettings
 from stoker.coordinators.groups.coordinator import GroupCoordinator
-from stoker.wire.commit_hot_path import commit_call
+from stoker.wire.commit_hot_path import CommitCall, CommittedTopic, commit_call
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.group_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -79,7 +79,7 @@ def commit(
         ],
     )
     errors = driver.perform(driver.coordinator.commit_offsets(commit_call(request), version)).reply
-    return errors[0][partition] if errors is not None else ErrorCode.NONE
+    return errors[0][0] if errors is not None else ErrorCode.NONE
 
 
 def fetched(driver: Driver[GroupCoordinator], group: str = "readers") -> dict[tuple[str, int], tuple[int, int, str]]:
@@ -119,6 +119,26 @@ def classic_group(*member_ids: str, generation: int = 5) -> GroupRecord:
             ],
         ),
     )
+
+
+def test_a_partition_that_comes_twice_is_judged_twice(driver: Driver[GroupCoordinator]) -> None:
+    """As in Kafka: what is wrong with one does not touch the other, and of two good ones the last counts."""
+    call = CommitCall(
+        *("readers", -1, "", None, -1),
+        [CommittedTopic("orders", UUID(int=0), (0, 0, 0, 9), (5, 6, 7, 8), (1, 1, 1, 1), ("", "", "x" * 5_000, ""))],
+    )
+    errors = driver.perform(driver.coordinator.commit_offsets(call, 9)).reply
+    too_large, unknown = ErrorCode.OFFSET_METADATA_TOO_LARGE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert errors == [{2: too_large, 3: unknown}]
+    assert fetched(driver) == {("orders", 0): (6, 1, "")}
+
+
+def test_a_topic_that_is_not_there_is_told_of_whatever_else_is_wrong(driver: Driver[GroupCoordinator]) -> None:
+    columns = ((0,), (5,), (1,), None)
+    topics = [CommittedTopic(name, UUID(int=0), *columns) for name in ("orders", "nowhere")]
+    call = CommitCall("readers", -1, "", None, -1, topics)
+    error = ErrorCode.NOT_COORDINATOR
+    assert driver.coordinator.refuse_commit(call, 9, error) == [{0: error}, {0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}]
 
 
 def test_what_was_committed_comes_back_after_a_restart(driver: Driver[GroupCoordinator]) -> None:

@@ -11,9 +11,10 @@ from typing import Any
 from stoker.broker.node import Node
 from stoker.broker.reply import Deferred, EncodedBody
 from stoker.broker.request import RequestContext
-from stoker.coordinators.groups.offsets import CommitErrors, refused_commit
+from stoker.coordinators.groups.offsets import CommitErrors
 from stoker.coordinators.result import Result
 from stoker.wire.commit_hot_path import CommitCall, decode_commit, encode_committed
+from stoker.wire.error_codes import ErrorCode
 from stoker.wire.topic_commits import TopicCommits
 
 decode = decode_commit
@@ -23,13 +24,17 @@ def handle(
     node: Node, context: RequestContext, request: CommitCall
 ) -> EncodedBody | Deferred | Coroutine[Any, Any, EncodedBody | Deferred]:
     version = context.api_version
+    coordinator = node.groups.coordinator
 
     def commit() -> Result[TopicCommits, EncodedBody]:
-        result = node.groups.coordinator.commit_offsets(request, version)
+        result = coordinator.commit_offsets(request, version)
         return Result(result.records, answer(result.reply))
 
     def answer(errors: CommitErrors) -> EncodedBody:
         body = encode_committed(request.topics, errors, version)
         return EncodedBody([body], len(body))
 
-    return node.groups.perform(request.group_id, commit, lambda error: answer(refused_commit(request, error)))
+    def refused(error: ErrorCode) -> EncodedBody:
+        return answer(coordinator.refuse_commit(request, version, error))
+
+    return node.groups.perform(request.group_id, commit, refused)

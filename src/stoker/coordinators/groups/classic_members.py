@@ -18,6 +18,7 @@ from stoker.coordinators.groups.context import ClientInfo, GroupContext
 from stoker.coordinators.groups.conversion import assignment_blob, downgrade, may_downgrade, with_topic_ids
 from stoker.coordinators.groups.member_update import MemberUpdate
 from stoker.coordinators.groups.refusal import RequestRefused
+from stoker.coordinators.groups.target_assignment import may_compute_target
 from stoker.coordinators.result import Result
 from stoker.errors import MalformedMessage
 from stoker.wire.consumer_protocol import PROTOCOL_TYPE, ConsumerProtocolSubscription
@@ -131,7 +132,7 @@ class ClassicMembers:
         protocol_name = member.classic.supported_protocols[0].name
         if request.protocol_type not in {None, PROTOCOL_TYPE} or request.protocol_name not in {None, protocol_name}:
             raise RequestRefused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"The member's protocol is {protocol_name}.")
-        if group.assignment_epoch > member.member_epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
+        if self._is_behind(group, member) and member.state is not MemberState.UNREVOKED_PARTITIONS:
             self._timers.expect_join(group.group_id, member)
             raise RequestRefused(ErrorCode.REBALANCE_IN_PROGRESS, "The member must join again to catch up.")
         self._timers.cancel(group.group_id, member.member_id, "sync")
@@ -156,10 +157,24 @@ class ClassicMembers:
         member = self._find(group, request.member_id, request.group_instance_id, request.generation_id)
         timeout_ms = self._membership.session_timeout_ms(group, member)
         self._timers.expect_heartbeat(group.group_id, member.member_id, timeout_ms)
-        if not _can_take_a_step(member, group):
+        if not self._can_take_a_step(group, member):
             return ErrorCode.NONE
         self._timers.expect_join(group.group_id, member)
         return ErrorCode.REBALANCE_IN_PROGRESS
+
+    def _can_take_a_step(self, group: ConsumerGroup, member: ConsumerMember) -> bool:
+        """It is behind; or it has partitions to give up; or what it waited for is free."""
+        if self._is_behind(group, member) or member.state is MemberState.UNREVOKED_PARTITIONS:
+            return True
+        return member.state is MemberState.UNRELEASED_PARTITIONS and not group.is_waiting_for_others(member)
+
+    def _is_behind(self, group: ConsumerGroup, member: ConsumerMember) -> bool:
+        """There is a newer target, or its joining would make one: perhaps nobody else is there to do it."""
+        if member.member_epoch < group.assignment_epoch:
+            return True
+        interval_ms = self._context.settings.consumer_group(group.group_id).assignment_interval_ms
+        is_due = may_compute_target(group, interval_ms, self._context.wall_clock())
+        return group.group_epoch > group.assignment_epoch and is_due
 
     def _find(
         self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int
@@ -199,13 +214,6 @@ class ClassicMembers:
         if identity.group_instance_id is not None and not identity.member_id:
             return self._membership.find_static(group, identity.group_instance_id)
         return self._membership.find(group, identity.member_id, identity.group_instance_id)
-
-
-def _can_take_a_step(member: ConsumerMember, group: ConsumerGroup) -> bool:
-    """There is a newer target; or it has partitions to give up; or what it waited for is free."""
-    if member.member_epoch < group.assignment_epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
-        return True
-    return member.state is MemberState.UNRELEASED_PARTITIONS and not group.is_waiting_for_others(member)
 
 
 def _subscription(request: JoinGroupRequest) -> ConsumerProtocolSubscription:

@@ -129,6 +129,9 @@ class GroupCoordinator:
     def commit_offsets(self, request: CommitCall, version: int) -> Result[TopicCommits, CommitErrors]:
         return self._offsets.commit(request, version)
 
+    def refuse_commit(self, request: CommitCall, version: int, error: ErrorCode) -> CommitErrors:
+        return self._offsets.refuse(request, version, error)
+
     def fetch_offsets(self, request: OffsetFetchRequestGroup, version: int) -> OffsetFetchResponseGroup:
         return self._offsets.fetch(request, version)
 

@@ -48,7 +48,7 @@ StoredOffset = tuple[int, int, str, int, int]
 """A CommittedOffset while nobody asks for it: the members of a tuple that has names cost as much again."""
 TopicOffsets = dict[int, StoredOffset]
 CommitErrors = list[dict[int, ErrorCode]] | None
-"""For each topic of a commit the partitions that were refused; None if none was."""
+"""For each topic of a commit what was refused, by the place of the partition in the request; None if nothing was."""
 
 
 class Offsets:
@@ -109,6 +109,10 @@ class Offsets:
             errors.append(of_topic)
         return Result(commits, errors if any(errors) else None)
 
+    def refuse(self, request: CommitCall, version: int, error: ErrorCode) -> CommitErrors:
+        """What the client hears when the offsets cannot be written. Topics that are not there are told of all the same."""
+        return [self._check_topic(request, topic, version, error)[2] for topic in request.topics]
+
     def _may_commit(self, request: CommitCall, version: int) -> ErrorCode:
         group = self._context.groups.get(request.group_id)
         if group is None:
@@ -145,7 +149,8 @@ class Offsets:
         ):
             return name, topic_id, errors
         longest = self._context.settings.offset_metadata_max_bytes
-        for index, metadata in zip(indexes, topic.metadata or [""] * len(indexes), strict=True):
+        all_metadata = topic.metadata or [""] * len(indexes)
+        for place, (index, metadata) in enumerate(zip(indexes, all_metadata, strict=True)):
             error = refusal
             if not 0 <= index < count:
                 error = unknown
@@ -154,7 +159,7 @@ class Offsets:
             if error is ErrorCode.NONE and len(metadata) > longest:
                 error = ErrorCode.OFFSET_METADATA_TOO_LARGE
             if error is not ErrorCode.NONE:
-                errors[index] = error
+                errors[place] = error
         return name, topic_id, errors
 
     def _refusal_of_partition(
@@ -281,18 +286,13 @@ class Offsets:
         return now - since >= retention_ms
 
 
-def refused_commit(request: CommitCall, error: ErrorCode) -> CommitErrors:
-    """The same error for every partition: the message has no other place for it."""
-    return [dict.fromkeys(topic.partitions, error) for topic in request.topics]
-
-
 def _without(topic: CommittedTopic, refused: Container[int]) -> CommittedTopic:
-    kept = [position for position, partition in enumerate(topic.partitions) if partition not in refused]
+    kept = [place for place in range(len(topic.partitions)) if place not in refused]
     return topic._replace(
-        partitions=tuple(topic.partitions[position] for position in kept),
-        offsets=tuple(topic.offsets[position] for position in kept),
-        leader_epochs=tuple(topic.leader_epochs[position] for position in kept),
-        metadata=None if topic.metadata is None else tuple(topic.metadata[position] for position in kept),
+        partitions=tuple(topic.partitions[place] for place in kept),
+        offsets=tuple(topic.offsets[place] for place in kept),
+        leader_epochs=tuple(topic.leader_epochs[place] for place in kept),
+        metadata=None if topic.metadata is None else tuple(topic.metadata[place] for place in kept),
     )
 
 
