@@ -22,10 +22,12 @@ class CommandLine:
         self.stdout = ""
         self.stderr = ""
 
-    def __call__(self, *arguments: str, code: int = 0, env: dict[str, str | None] | None = None) -> str:
+    def __call__(
+        self, *arguments: str, code: int = 0, env: dict[str, str | None] | None = None, stdin: bytes | None = None
+    ) -> str:
         """What it printed; `stderr` has the rest."""
         environment = {"STOKER_BOOTSTRAP_SERVER": self.address, "COLUMNS": "100"} | (env or {})
-        result = CliRunner().invoke(application, list(arguments), env=environment, prog_name="stoker")
+        result = CliRunner().invoke(application, list(arguments), input=stdin, env=environment, prog_name="stoker")
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         self.stdout, self.stderr = result.stdout, result.stderr

@@ -31,7 +31,7 @@ def test_what_is_set_and_what_is_default(run: CommandLine, topic: str) -> None:
     rows = run.rows("configs", "describe", "--topic", topic, "cleanup.policy", "retention.ms", "retention.bytes")
     assert rows[0] == ["CONFIG", "VALUE", "SET", "BY", "DEFAULT"]
     assert rows[1] == ["cleanup.policy", "delete,compact", "topic", "delete"]
-    assert rows[2][:3] == ["retention.ms", "60000", "topic"]
+    assert rows[2] == ["retention.ms", "60000", "topic", "604800000"]
     assert rows[3] == ["retention.bytes", "-1", "default", "-1"]
     assert "retention.bytes" not in run("configs", "describe", "--topic", topic)
     assert "retention.bytes" in run("configs", "describe", "--topic", topic, "--all")
@@ -47,6 +47,92 @@ def test_a_broker_and_all_brokers(run: CommandLine) -> None:
     run("configs", "alter", "--broker-defaults", "--set", "message.max.bytes=2000000")
     altered(run, "--broker", "1", message_max_bytes=("2000000", "DYNAMIC_DEFAULT_BROKER_CONFIG"))
     run("configs", "alter", "--broker-defaults", "--delete", "message.max.bytes")
+
+
+@BOTH
+def test_the_default_is_told_in_the_unit_of_the_config(run: CommandLine, topic: str) -> None:
+    """Kafka has hours for some of them; and of a topic's it does not tell those at all."""
+    wanted = {"flush.ms": "1000", "segment.jitter.ms": "1000", "segment.ms": "86400000"}
+    run("configs", "alter", "--topic", topic, *[word for each in wanted.items() for word in ("--set", "=".join(each))])
+    altered(run, "--topic", topic, segment_ms=("86400000", "DYNAMIC_TOPIC_CONFIG"))
+    assert run.rows("configs", "describe", "--topic", topic, *wanted)[1:] == [
+        ["flush.ms", "1000", "topic", "9223372036854775807"],
+        ["segment.jitter.ms", "1000", "topic", "0"],
+        ["segment.ms", "86400000", "topic", "604800000"],
+    ]
+    run("configs", "alter", "--broker-defaults", "--set", "log.roll.ms=86400000")
+    altered(run, "--broker", "1", log_roll_ms=("86400000", "DYNAMIC_DEFAULT_BROKER_CONFIG"))
+    described = run.rows("configs", "describe", "--broker", "1", "log.roll.ms", "log.roll.hours")
+    assert described[1] == ["log.roll.ms", "86400000", "all", "brokers,", "dynamic", "604800000"]
+    assert described[2] == ["log.roll.hours", "168", "default", "168"]
+    run("configs", "alter", "--broker-defaults", "--delete", "log.roll.ms")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("resource", "name", "words"),
+    [
+        (["--topic", "{topic}"], "retenton.ms", "topic '{topic}' has no config 'retenton.ms'; did you mean 'retention"),
+        (["--topic", "{topic}"], "xyz", "topic '{topic}' has no config 'xyz'"),
+        (
+            ["--broker", "1"],
+            "log.retenton.ms",
+            "broker '1' has no config 'log.retenton.ms'; did you mean 'log.retention",
+        ),
+        (
+            ["--broker-defaults"],
+            "log.retenton.ms",
+            "all brokers have no config 'log.retenton.ms'; did you mean 'log.re",
+        ),
+        (
+            ["--group", "g"],
+            "session.timeout.ms",
+            "group 'g' has no config 'session.timeout.ms'; did you mean 'consumer.",
+        ),
+    ],
+)
+def test_unsetting_what_does_not_exist(
+    run: CommandLine, topic: str, resource: list[str], name: str, words: str
+) -> None:
+    """Clusters accept it, and the setting that was meant would stay."""
+    resource = [word.format(topic=topic) for word in resource]
+    assert words.format(topic=topic) in run.fails("configs", "alter", *resource, "--delete", name)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("resource", "name"),
+    [
+        (["--topic", "{topic}"], "retention.ms"),
+        (["--broker", "1"], "leader.replication.throttled.rate"),
+        (["--broker-defaults"], "log.retention.ms"),
+        (["--group", "g"], "share.session.timeout.ms"),
+    ],
+)
+def test_what_is_not_set_may_be_unset(run: CommandLine, topic: str, resource: list[str], name: str) -> None:
+    run("configs", "alter", *[word.format(topic=topic) for word in resource], "--delete", name)
+
+
+def test_a_setting_that_nobody_knows_can_be_unset_where_it_is_set(run: CommandLine) -> None:
+    """Brokers may be given any: plugins have settings of their own."""
+    run("configs", "alter", "--broker-defaults", "--set", "plugin.of.mine=1")
+    run("configs", "alter", "--broker-defaults", "--delete", "plugin.of.mine")
+    run.fails("configs", "alter", "--broker-defaults", "--delete", "plugin.of.mine")
+
+
+def test_what_is_not_set_for_all_brokers(run: CommandLine) -> None:
+    run("configs", "describe", "--broker-defaults", "log.segment.bytes")
+    assert run.stderr.startswith("Nothing is set for all brokers; `stoker configs describe --broker ID --all`")
+    assert "have no config 'log.segment.byte'" in run.fails(
+        "configs", "describe", "--broker-defaults", "log.segment.byte"
+    )
+
+
+@BOTH
+def test_of_a_group_the_settings_of_consumers_are_suggested(run: CommandLine) -> None:
+    error = run.fails("configs", "alter", "--group", "g", "--set", "session.timeout.ms=60000")
+    assert "did you mean" in error
+    assert "consumer.session.timeout.ms" in error
 
 
 @BOTH

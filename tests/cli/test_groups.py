@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from stoker import Broker
 from tests.cli.command_line import BOTH, CommandLine
 
 START = 1_700_000_000_000
@@ -28,9 +29,18 @@ def full(run: CommandLine, topic: str) -> str:
     return topic
 
 
+@pytest.fixture
+def fresh() -> Iterator[CommandLine]:
+    """Against a broker on which nobody else has groups."""
+    with Broker(config={"group.initial.rebalance.delay.ms": 0}) as broker:
+        yield CommandLine(broker.bootstrap_servers)
+
+
 @contextmanager
-def member(run: CommandLine, group: str, topic: str, protocol: str = "classic") -> Iterator[Consumer]:
-    """A consumer that has read and committed one of the ten records."""
+def member(
+    run: CommandLine, group: str, topic: str, protocol: str = "classic", *, commits: bool = True
+) -> Iterator[Consumer]:
+    """A consumer that has read and, if it `commits`, committed one of the ten records."""
     settings = {"group.protocol": protocol, "client.id": "reader", "enable.auto.commit": False}
     starting = {"bootstrap.servers": run.address, "group.id": group, "auto.offset.reset": "earliest"}
     with closing(Consumer(starting | settings)) as consumer:
@@ -39,7 +49,8 @@ def member(run: CommandLine, group: str, topic: str, protocol: str = "classic") 
         while message is None:
             message = consumer.poll(30)
         assert message.error() is None
-        consumer.commit(message=message, asynchronous=False)
+        if commits:
+            consumer.commit(message=message, asynchronous=False)
         yield consumer
 
 
@@ -71,7 +82,7 @@ def test_a_group_with_a_member(run: CommandLine, group: str, full: str, protocol
         assert rows[1][8] == "reader"
         assert rows[2][:6] == [group, full, "1", "-", "0", "-"]
         assert f"Group '{group}' ({protocol.capitalize()}) is Stable: 1 member, assignor" in run.stderr
-        assert run.stderr.endswith("lag 9.\n")
+        assert run.stderr.endswith("lag 9, nothing committed in 1 of 2 partitions.\n")
         (_, row) = run.rows("groups", "describe", "--group", group, "--members")
         assert row[-3:] == ["2", "9", f"{full}-0,{full}-1"]
         (_, row) = run.rows("groups", "describe", group, "--state")
@@ -89,6 +100,29 @@ def test_lag_is_end_minus_commit(run: CommandLine, group: str, full: str) -> Non
     rows = run.rows("groups", "describe", group)
     assert rows[1] == [group, full, "0", "4", "10", "6", "-", "-", "-"]
     assert "is Empty: no members, lag 6." in run.stderr
+
+
+@BOTH
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_the_lag_of_what_has_committed_nothing_is_not_known(
+    run: CommandLine, group: str, full: str, protocol: str
+) -> None:
+    """It is not 0: that would say that all is read."""
+    with member(run, group, full, protocol, commits=False):
+        (described,) = run.json("groups", "describe", group)
+        assert (described["lag"], described["members"][0]["lag"]) == (None, None)
+        (_, row) = run.rows("groups", "describe", group, "--members")
+        assert row[-2] == "-"
+        assert run.stderr.endswith(", nothing committed.\n")
+        (_, row) = run.rows("groups", "describe", group, "--state")
+        assert row[-1] == "-"
+
+
+def test_the_lag_in_a_topic_that_was_deleted_is_not_known(run: CommandLine, group: str, full: str) -> None:
+    with member(run, group, full):
+        run("topics", "delete", full)
+        (described,) = run.json("groups", "describe", group)
+        assert (described["lag"], described["members"][0]["lag"]) == (None, None)
 
 
 @BOTH
@@ -138,10 +172,12 @@ def test_an_offset_that_is_not_there_becomes_the_nearest(run: CommandLine, group
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_an_active_group_is_left_alone(run: CommandLine, group: str, full: str, protocol: str) -> None:
     """A group with a member is neither reset nor deleted; without one it is."""
-    reset = ["groups", "reset-offsets", "--group", group, "--topic", full, "--to-earliest", "--execute"]
+    dry_run = ["groups", "reset-offsets", "--group", group, "--topic", full, "--to-earliest"]
+    reset = [*dry_run, "--execute"]
     with member(run, group, full, protocol):
-        error = run.fails(*reset)
-        assert f"offsets can only be reset while a group has no members, but '{group}' is Stable with 1" in error
+        for arguments in (dry_run, reset):
+            error = run.fails(*arguments)
+            assert f"offsets can only be reset while a group has no members, but '{group}' is Stable with 1" in error
         assert "NON_EMPTY_GROUP" in run.fails("groups", "delete", group)
     assert offsets_of(run, group) == {0: 1}
     run(*reset)
@@ -178,25 +214,76 @@ def test_a_file_for_more_groups_names_them(run: CommandLine, group: str, full: s
     file.write_text(exported)
     run("groups", "reset-offsets", *both, "--from-file", str(file), "--execute")
     assert offsets_of(run, other) == {0: 6}
-    stranger = run.fails("groups", "reset-offsets", "--group", "stranger", "--from-file", str(file))
-    assert "says nothing of group 'stranger'" in stranger
+    stranger = run.fails("groups", "reset-offsets", "--group", f"{group}x", "--from-file", str(file))
+    assert f"group '{group}x' was not reset: --from-file {file} says nothing of it; did you mean '{group}'?" in stranger
+
+
+@BOTH
+def test_the_groups_of_a_file_need_not_be_named_again(run: CommandLine, group: str, full: str) -> None:
+    file = f"# two groups\n\n{group},{full},0,4\n{group}-other,{full},0,7\n".encode()
+    exported = run("groups", "reset-offsets", "--from-file", "-", "--execute", "--export", stdin=file)
+    assert exported.splitlines() == file.decode().splitlines()[2:]
+    assert (offsets_of(run, group), offsets_of(run, f"{group}-other")) == ({0: 4}, {0: 7})
+    run("groups", "reset-offsets", "--from-file", "-", stdin=f"{full},0,4\n".encode(), code=2)
+    assert "name one or more groups, or give --all-groups" in run.stderr
+
+
+def test_all_groups_but_those_of_which_there_is_nothing_to_reset(fresh: CommandLine) -> None:
+    """They are named, and are no failure."""
+    fresh("topics", "create", "orders")
+    fresh("groups", "reset-offsets", "one", "two", "--topic", "orders", "--to-earliest", "--execute")
+    file = b"one,orders,0,0\nthree,orders,0,0\n"
+    rows = fresh("groups", "reset-offsets", "--all-groups", "--from-file", "-", "--export", stdin=file)
+    assert rows == "one,orders,0,0\n"
+    assert "Skipped group 'two': --from-file - says nothing of it.\n" in fresh.stderr
+    assert "Skipped group 'three': it does not exist." in fresh.stderr
+    fresh("produce", "orders", stdin=b"record\n")
+    with member(fresh, "idle", "orders", commits=False):
+        pass
+    rows = fresh("groups", "reset-offsets", "--all-groups", "--all-topics", "--to-latest", "--export")
+    assert rows == "one,orders,0,1\ntwo,orders,0,1\n"
+    assert "Skipped group 'idle': it has committed nothing.\n" in fresh.stderr
+    error = fresh.fails("groups", "reset-offsets", "idle", "--all-topics", "--to-latest")
+    assert error == "stoker groups: group 'idle' was not reset: it has committed nothing; name topics with --topic"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["describe"], ["delete"], ["reset-offsets", "--all-topics", "--to-latest"]], ids=lambda it: it[0]
+)
+def test_a_cluster_without_groups(fresh: CommandLine, arguments: list[str]) -> None:
+    assert fresh("groups", *arguments, "--all-groups") == ""
+    assert fresh.stderr == "There are no groups.\n"
+
+
+@BOTH
+def test_a_reset_of_a_group_that_is_mistyped(run: CommandLine, group: str, topic: str) -> None:
+    """What cannot have been meant is refused; a group that would be, or was, created is named once, with its like."""
+    reset = ["groups", "reset-offsets", "--to-earliest", "--topic", topic, "--group"]
+    run(*reset, group, "--execute")
+    error = f"stoker groups: group '{group}x' does not exist; did you mean '{group}'?"
+    assert run.fails("groups", "reset-offsets", f"{group}x", "--all-topics", "--to-earliest", "--execute") == error
+    assert run.stderr == f"{error}\n"
+    assert run.fails("groups", "reset-offsets", f"{group}x", "--topic", topic, "--shift-by", "1") == error
+    run(*reset, f"{group}x")
+    remark, _ = run.stderr.splitlines()
+    assert remark == f"Group '{group}x' does not exist: --execute creates it; did you mean '{group}'?"
+    run(*reset, f"{group}x", "--execute")
+    assert run.stderr == f"Group '{group}x' did not exist and was created; did you mean '{group}'?\n"
 
 
 @BOTH
 def test_a_group_that_is_mistyped(run: CommandLine, group: str, topic: str) -> None:
     run("groups", "reset-offsets", "--group", group, "--topic", topic, "--to-earliest", "--execute")
-    assert f"Group '{group}' does not exist: committing offsets creates it." in run.stderr
     error = f"stoker groups: group '{group}x' does not exist; did you mean '{group}'?"
     assert run.fails("groups", "describe", f"{group}x") == error
     assert run.fails("groups", "delete", group, f"{group}x") == error
     run("groups", "delete", group)
 
 
-def test_the_cases_in_which_there_is_nothing_to_reset(run: CommandLine, group: str, topic: str) -> None:
-    nothing = run.fails("groups", "reset-offsets", "--group", group, "--all-topics", "--to-latest")
-    assert f"group '{group}' has committed nothing: name topics with --topic" in nothing
+def test_nothing_is_shifted_where_nothing_is_committed(run: CommandLine, group: str, topic: str) -> None:
+    run("groups", "reset-offsets", "--group", group, "--topic", f"{topic}:0", "--to-latest", "--execute")
     shifting = run.fails("groups", "reset-offsets", "--group", group, "--topic", topic, "--shift-by", "1")
-    assert f"no committed offset to shift of {topic}-0, {topic}-1" in shifting
+    assert shifting.endswith(f"no committed offset to shift of {topic}-1")
 
 
 def test_all_groups_in_one_table(run: CommandLine, group: str, full: str) -> None:
@@ -232,6 +319,7 @@ def test_list_by_state_and_type(run: CommandLine, group: str, topic: str) -> Non
         (["reset-offsets", "g", "--by-duration", "soon", "--topic", "t"], "no duration; the form is PnDTnHnMnS"),
         (["reset-offsets", "g", "--to-latest", "--topic", "t", "--execute", "--dry-run"], "contradict"),
         (["reset-offsets", "g", "--from-file", "f", "--topic", "t"], "leave --topic and --all-topics out"),
+        (["reset-offsets", "g", "--to-latest", "--topic", "t", "--json", "--export"], "two different forms"),
     ],
 )
 def test_wrong_usage(run: CommandLine, arguments: list[str], words: str) -> None:

@@ -1,12 +1,14 @@
 """`stoker records` as its users meet it."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 
 from tests.cli.command_line import BOTH, CommandLine
+from tests.clients.client import eventually
 
 
 @pytest.fixture
@@ -48,6 +50,21 @@ def test_a_file_in_the_form_of_kafkas_tool(run: CommandLine, full: str, tmp_path
     ]
     file.write_text("[]")
     assert 'has not the form {"partitions"' in run.fails("records", "delete", "--offset-json-file", str(file))
+
+
+@BOTH
+def test_a_compacted_topic(run: CommandLine, full: str) -> None:
+    """The error says what stands in the way and how to go on, and going on so works."""
+    run("configs", "alter", "--topic", full, "--set", "cleanup.policy=compact")
+    eventually(lambda: run.json("topics", "describe", full)[0]["configs"], lambda configs: "cleanup.policy" in configs)
+    error = run.fails("records", "delete", f"{full}:0", "--before-offset", "1")
+    assert f"{full}-0: the cleanup.policy of topic '{full}' has no 'delete' (POLICY_VIOLATION)" in error
+    (command,) = re.findall("`stoker (.*)`", error)
+    run(*command.split())
+    eventually(
+        lambda: run.json("topics", "describe", full)[0]["configs"]["cleanup.policy"], lambda policy: "delete" in policy
+    )
+    run("records", "delete", f"{full}:0", "--before-offset", "1")
 
 
 def test_what_is_refused(run: CommandLine, full: str) -> None:

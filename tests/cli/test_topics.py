@@ -52,6 +52,7 @@ def test_a_name_that_is_mistyped(run: CommandLine) -> None:
     assert name in run("topics", "list", "--names"), "nothing is deleted when something is mistyped"
     assert run.fails("topics", "alter", typo, "--partitions", "3") == error
     run("topics", "delete", typo, "--if-exists")
+    assert run.stderr == f"Topic '{typo}' does not exist.\n"
 
 
 @BOTH
@@ -64,6 +65,10 @@ def test_a_name_that_is_mistyped(run: CommandLine) -> None:
         (["create", "not/valid"], "INVALID_TOPIC_EXCEPTION"),
         (["alter", "{topic}", "--partitions", "1"], "INVALID_PARTITIONS"),
         (["alter", "{topic}", "--config", "cleanup.polcy=compact"], "did you mean"),
+        (
+            ["alter", "{topic}", "--delete-config", "cleanup.polcy"],
+            "topic '{topic}' has no config 'cleanup.polcy'; did you mean 'cleanup.policy'?",
+        ),
     ],
 )
 def test_what_the_cluster_refuses(run: CommandLine, topic: str, arguments: list[str], words: str) -> None:
@@ -74,7 +79,45 @@ def test_what_the_cluster_refuses(run: CommandLine, topic: str, arguments: list[
 
 def test_a_topic_that_is_there_may_be_accepted(run: CommandLine, topic: str) -> None:
     other = fresh()
-    assert run.json("topics", "create", topic, other, "--if-not-exists") == {"created": [other]}
+    assert run.json("topics", "create", topic, other, "--if-not-exists")["created"] == [other]
+
+
+@BOTH
+def test_programs_are_told_what_was_made(run: CommandLine) -> None:
+    name = fresh()
+    assert run.json("topics", "create", name, "--partitions", "2") == {
+        "created": [name],
+        "topics": [{"topic": name, "partitions": 2, "replication_factor": 1}],
+    }
+
+
+def test_fewer_replicas_than_were_asked_for_are_remarked_on(run: CommandLine) -> None:
+    name = fresh()
+    made = run.json("topics", "create", name, "--replication-factor", "3")
+    assert run.stderr == f"Created topic '{name}' with 1 replica in place of 3: the cluster has 1 broker.\n"
+    assert made["topics"] == [{"topic": name, "partitions": 1, "replication_factor": 1}]
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("address", ["apache_kafka"], indirect=True)
+def test_a_cluster_that_has_too_few_brokers_refuses(run: CommandLine) -> None:
+    assert "INVALID_REPLICATION_FACTOR" in run.fails("topics", "create", fresh(), "--replication-factor", "3")
+
+
+@BOTH
+def test_a_topic_that_has_so_many_partitions_is_left_alone(run: CommandLine, topic: str) -> None:
+    assert run.json("topics", "alter", topic, "--partitions", "2") == {"altered": []}
+    assert run.stderr == f"Topic '{topic}' has 2 partitions already.\n"
+    arguments = ["--partitions", "2", "--config", "retention.ms=60000"]
+    assert run.json("topics", "alter", topic, *arguments) == {"altered": [topic]}
+    assert run.stderr == f"Topic '{topic}' has 2 partitions already.\nAltered topic '{topic}'.\n"
+
+
+def test_nothing_is_altered_when_a_config_is_mistyped(run: CommandLine, topic: str) -> None:
+    other = fresh()
+    run("topics", "create", other, "--config", "retention.ms=60000")
+    run.fails("topics", "alter", other, topic, "--delete-config", "retention.ms", "--delete-config", "retenton.ms")
+    assert run.json("topics", "describe", other)[0]["configs"] == {"retention.ms": "60000"}
 
 
 @pytest.mark.parametrize(

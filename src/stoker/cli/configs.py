@@ -6,8 +6,15 @@ import typer
 
 from stoker.cli.completion import complete_brokers, complete_groups, complete_topics
 from stoker.cli.connection import BootstrapServer, CommandConfig, connect
-from stoker.cli.failure import CommandFailed, did_you_mean, wrong_usage
-from stoker.cli.key_values import hint_at_config, parse_key_values
+from stoker.cli.failure import CommandFailed, wrong_usage
+from stoker.cli.key_values import (
+    check_config_names,
+    hint_at_config,
+    known_configs,
+    no_such_config,
+    parse_key_values,
+    resource_in_words,
+)
 from stoker.cli.noun import examples, noun
 from stoker.cli.output import Json, print_json, print_table, say
 from stoker.client.admin.configs import (
@@ -40,8 +47,6 @@ GroupOption = Annotated[
     typer.Option("--group", "-g", metavar="GROUP", help="Configs of this group.", autocompletion=complete_groups),
 ]
 
-_WORDS = {ResourceType.TOPIC: "topic", ResourceType.BROKER: "broker", ResourceType.GROUP: "group"}
-
 
 @application.command(
     epilog=examples(
@@ -72,9 +77,9 @@ def describe(
         try:
             configs = describe_configs(cluster, resource)
         except KafkaRefused as refused:
-            raise CommandFailed(f"{_name(resource)}: {refused}") from refused
+            raise CommandFailed(f"{resource_in_words(resource)}: {refused}") from refused
     if keys:
-        configs = _named(configs, keys, resource)
+        configs = _named(configs, keys, resource, broker_defaults=broker_defaults)
     elif not all_:
         configs = [config for config in configs if not config.is_default]
     if json:
@@ -83,7 +88,8 @@ def describe(
         rows = [(each.name, _value(each), each.source.label, _default(each)) for each in configs]
         print_table(("CONFIG", "VALUE", "SET BY", "DEFAULT"), rows)
     else:
-        say(f"Nothing is set for {_name(resource)}; --all shows the defaults.")
+        where = "`stoker configs describe --broker ID --all`" if broker_defaults else "--all"
+        say(f"Nothing is set for {resource_in_words(resource)}; {where} shows the defaults.")
 
 
 @application.command(
@@ -91,7 +97,7 @@ def describe(
         "stoker configs alter --topic orders --set retention.ms=86400000",
         "stoker configs alter --topic orders --delete retention.ms",
         "stoker configs alter --topic orders --append cleanup.policy=compact",
-        "stoker configs alter --broker-defaults --set log.retention.hours=24",
+        "stoker configs alter --broker-defaults --set log.retention.ms=86400000",
         "stoker configs alter --group payments --set consumer.session.timeout.ms=60000",
     )
 )
@@ -128,11 +134,12 @@ def alter(
         wrong_usage("nothing to alter: give --set, --delete, --append or --subtract")
     with connect(bootstrap_server, command_config) as cluster:
         _check_exists(cluster, resource)
+        check_config_names(cluster, resource, delete or [])
         try:
             alter_configs(cluster, resource, alterations)
         except KafkaRefused as refused:
             _refuse(resource, refused, alterations)
-    say(f"Altered the configs of {_name(resource)}.")
+    say(f"Altered the configs of {resource_in_words(resource)}.")
     if json:
         print_json({"altered": [alteration.name for alteration in alterations]})
 
@@ -160,12 +167,14 @@ def _check_exists(cluster: Cluster, resource: Resource) -> None:
         raise CommandFailed(f"there is no broker {resource.name}; there are {', '.join(map(str, cluster.brokers()))}")
 
 
-def _named(configs: list[Config], keys: list[str], resource: Resource) -> list[Config]:
+def _named(configs: list[Config], keys: list[str], resource: Resource, *, broker_defaults: bool) -> list[Config]:
+    """Of all brokers only what is set for them is told, so that another name may still be right."""
     by_name = {config.name: config for config in configs}
+    unset = set(known_configs(resource.type)) if broker_defaults else set()
     for key in keys:
-        if key not in by_name:
-            raise CommandFailed(f"{_name(resource)} has no config {key!r}{did_you_mean(key, by_name)}")
-    return [by_name[key] for key in keys]
+        if key not in by_name and key not in unset:
+            raise no_such_config(resource, key, by_name)
+    return [by_name[key] for key in keys if key in by_name]
 
 
 def _alterations(option: str, operation: Operation, texts: list[str] | None) -> list[Alteration]:
@@ -174,13 +183,7 @@ def _alterations(option: str, operation: Operation, texts: list[str] | None) -> 
 
 def _refuse(resource: Resource, refused: KafkaRefused, alterations: list[Alteration]) -> NoReturn:
     hint = hint_at_config(refused, resource.type, [alteration.name for alteration in alterations])
-    raise CommandFailed(f"the configs of {_name(resource)} were not altered: {refused}{hint}") from refused
-
-
-def _name(resource: Resource) -> str:
-    if resource == Resource(ResourceType.BROKER, ""):
-        return "all brokers"
-    return f"{_WORDS[resource.type]} {resource.name!r}"
+    raise CommandFailed(f"the configs of {resource_in_words(resource)} were not altered: {refused}{hint}") from refused
 
 
 def _value(config: Config) -> str | None:

@@ -34,7 +34,7 @@ class GroupDescription:
     partitions: tuple[PartitionProgress, ...]
 
     @property
-    def lag(self) -> int:
+    def lag(self) -> int | None:
         return total_lag(self.partitions)
 
     @property
@@ -44,9 +44,22 @@ class GroupDescription:
         count = len(group.members)
         members = f"{count or 'no'} member{'' if count == 1 else 's'}"
         assignor = f", assignor {group.assignor}" if group.assignor else ""
-        has_committed = any(each.committed is not None for each in self.partitions)
-        lag = f"lag {self.lag}" if has_committed else "nothing committed"
-        return f"Group {group.group_id!r} ({group.type}) is {group.state}: {members}{assignor}, {lag}."
+        return f"Group {group.group_id!r} ({group.type}) is {group.state}: {members}{assignor}, {self._lag_in_words}."
+
+    @property
+    def _lag_in_words(self) -> str:
+        """The sum, and of how many partitions nothing is in it."""
+        count = len(self.partitions)
+        uncommitted = sum(each.committed is None for each in self.partitions)
+        endless = sum(each.committed is not None and each.log_end is None for each in self.partitions)
+        if uncommitted == count:
+            return "nothing committed"
+        words = ["lag unknown" if self.lag is None else f"lag {self.lag}"]
+        if uncommitted:
+            words.append(f"nothing committed in {uncommitted} of {count} partitions")
+        if endless:
+            words.append(f"no end known of {endless} of {count} partition{'' if count == 1 else 's'}")
+        return ", ".join(words)
 
     def as_json(self) -> dict[str, Any]:
         group = self.group
@@ -101,8 +114,10 @@ def collect(cluster: Cluster, group: Group) -> GroupDescription:
     )
 
 
-def total_lag(partitions: Sequence[PartitionProgress]) -> int:
-    return sum(each.lag for each in partitions if each.lag is not None)
+def total_lag(partitions: Sequence[PartitionProgress]) -> int | None:
+    """Of those whose lag is known; None if it is known of none: that is not the same as having read everything."""
+    known = [each.lag for each in partitions if each.lag is not None]
+    return sum(known) if known else None
 
 
 def partitions_of(member: Member, description: GroupDescription) -> list[PartitionProgress]:

@@ -18,6 +18,7 @@ from stoker.wire.error_codes import ErrorCode
 
 application = noun("groups", "List, describe and delete consumer groups; reset their offsets.")
 
+_NO_GROUPS: Final = "There are no groups."
 _STATES: Final = ("PreparingRebalance", "CompletingRebalance", "Stable", "Empty", "Dead", "Assigning", "Reconciling")
 _OTHER_TYPES: Final = ("Share", "Streams")
 """Groups that commit nothing as consumers do, so that only `list` knows them."""
@@ -72,7 +73,7 @@ def list_(
             [(each.group_id, each.type or None, each.protocol_type or None, each.state or None) for each in groups],
         )
     else:
-        say("There are no such groups." if states or types else "There are no groups.")
+        say("There are no such groups." if states or types else _NO_GROUPS)
 
 
 @application.command(
@@ -133,8 +134,9 @@ def delete(
         ids = selected_groups(cluster, [*(groups or []), *(group or [])], all_groups=all_groups)
         for group_id in ids:
             existing_group(cluster, group_id)
-        listed = ", ".join(repr(group_id) for group_id in ids)
-        confirm(f"Delete {'group' if len(ids) == 1 else 'groups'} {listed} with the committed offsets?", yes=yes)
+        if ids:
+            listed = ", ".join(repr(group_id) for group_id in ids)
+            confirm(f"Delete {'group' if len(ids) == 1 else 'groups'} {listed} with the committed offsets?", yes=yes)
         results = delete_groups(cluster, ids)
     failures = {group_id: refused for group_id, refused in results.items() if refused is not None}
     for group_id in ids:
@@ -154,6 +156,8 @@ def delete(
         "stoker groups reset-offsets --group payments --all-topics --by-duration PT2H --execute",
         "stoker groups reset-offsets --group payments --all-topics --to-current --export > offsets.csv",
         "stoker groups reset-offsets --group payments --from-file offsets.csv --execute",
+        "stoker groups reset-offsets --all-groups --all-topics --to-current --export > all.csv",
+        "stoker groups reset-offsets --from-file all.csv --execute",
     )
 )
 def reset_offsets(
@@ -194,7 +198,11 @@ def reset_offsets(
     ] = None,
     from_file: Annotated[
         Path | None,
-        typer.Option("--from-file", metavar="CSV", help="To what a file says: [group,]topic,partition,offset lines."),
+        typer.Option(
+            "--from-file",
+            metavar="CSV",
+            help="To what a file says: [group,]topic,partition,offset lines; - is standard input.",
+        ),
     ] = None,
     execute: Annotated[bool, typer.Option("--execute", help="Do it: without this nothing is changed.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done, the default.")] = False,
@@ -203,11 +211,13 @@ def reset_offsets(
     command_config: CommandConfig = None,
     json: Json = False,
 ) -> None:
-    """Set how far groups without members have read. Shows what would be done; --execute does it."""
+    """Set how far groups have read. Shows what would be done; --execute does it. A group with members is refused, also without --execute."""
     from stoker.cli.offset_reset import ResetRequest, reset
 
     if execute and dry_run:
         wrong_usage("--execute and --dry-run contradict each other")
+    if json and export:
+        wrong_usage("--json and --export are two different forms: give one of them")
     request = ResetRequest.from_options(
         topics=topic or [],
         all_topics=all_topics,
@@ -222,9 +232,10 @@ def reset_offsets(
         from_file=from_file,
     )
     named = [*(groups or []), *(group or [])]
+    meant = named if named or all_groups else request.groups_of_file
     with connect(bootstrap_server, command_config) as cluster:
-        outcome = reset(cluster, selected_groups(cluster, named, all_groups=all_groups), request)
-    outcome.print(as_json=json, as_csv=export, several_groups=all_groups or len(named) > 1)
+        outcome = reset(cluster, selected_groups(cluster, meant, all_groups=all_groups), request, all_groups=all_groups)
+    outcome.print(as_json=json, as_csv=export, several_groups=len(named) != 1)
     if not execute and outcome.resets:
         say("This was a dry run: nothing is changed without --execute.")
     if outcome.failures:
@@ -232,27 +243,38 @@ def reset_offsets(
 
 
 def selected_groups(cluster: Cluster, named: Sequence[str], *, all_groups: bool) -> list[str]:
-    """The named groups or all of them; neither or both is wrong usage."""
+    """The named groups or all of them, which is said if there are none; neither or both is wrong usage."""
     if bool(named) == all_groups:
         wrong_usage("name one or more groups, or give --all-groups")
     if not all_groups:
         return list(dict.fromkeys(named))
-    return [group.group_id for group in list_groups(cluster) if group.type not in _OTHER_TYPES]
+    found = [group.group_id for group in list_groups(cluster) if group.type not in _OTHER_TYPES]
+    if not found:
+        say(_NO_GROUPS)
+    return found
 
 
 def existing_group(cluster: Cluster, group_id: str) -> Group:
     """The group. Raises CommandFailed, with what was perhaps meant, if there is none."""
+    group = find_group(cluster, group_id)
+    if group is None:
+        raise no_such("group", group_id, [each.group_id for each in list_groups(cluster)])
+    return group
+
+
+def find_group(cluster: Cluster, group_id: str) -> Group | None:
+    """The group, or None if there is none. Raises CommandFailed if it is not of consumers, or may not be seen."""
     try:
         return describe_group(cluster, group_id)
     except KafkaRefused as refused:
         if refused.error_code is not ErrorCode.GROUP_ID_NOT_FOUND:
             raise CommandFailed(f"group {group_id!r}: {refused}") from refused
-        groups = {each.group_id: each for each in list_groups(cluster)}
-        if group_id in groups:
+        types = {each.group_id: each.type for each in list_groups(cluster)}
+        if group_id in types:
             raise CommandFailed(
-                f"group {group_id!r} is not a consumer group, but of type {groups[group_id].type}"
+                f"group {group_id!r} is not a consumer group, but of type {types[group_id]}"
             ) from refused
-        raise no_such("group", group_id, groups) from refused
+        return None
 
 
 def _choices(option: str, text: str | None, known: Sequence[str]) -> list[str]:

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from stoker.cli.failure import CommandFailed, wrong_usage
+from stoker.cli.failure import CommandFailed, did_you_mean, no_such, wrong_usage
+from stoker.cli.groups import find_group
 from stoker.cli.offset_file import OffsetFile, Offsets, write_offsets
 from stoker.cli.output import print_json, print_table, say
 from stoker.cli.partition_scope import partitions_in
 from stoker.client.admin.group_offsets import alter_committed_offsets, committed_offsets
-from stoker.client.admin.groups import describe_group
+from stoker.client.admin.groups import Group, list_groups
 from stoker.client.admin.offsets import EARLIEST, LATEST, UNKNOWN_OFFSET, ListedOffset, list_offsets_of
 from stoker.client.cluster import Cluster
-from stoker.client.errors import KafkaRefused
 from stoker.client.topic_partition import TopicPartition
 from stoker.wire.error_codes import ErrorCode
 
@@ -58,6 +58,16 @@ class ResetRequest:
             wrong_usage("give one scope: --topic TOPIC, --topic TOPIC:0,1 or --all-topics")
         return cls(target=target, value=_parsed(target, value), topics=topics, all_topics=all_topics, execute=execute)
 
+    @property
+    def groups_of_file(self) -> list[str]:
+        """Those that the file names, if the target is a file."""
+        return list(self.value.for_groups) if isinstance(self.value, OffsetFile) else []
+
+    @property
+    def needs_commits(self) -> bool:
+        """Whether a group that does not exist cannot be meant."""
+        return self.all_topics or self.target == "--shift-by"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GroupReset:
@@ -90,42 +100,74 @@ class Outcome:
             print_table(("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "NEW-OFFSET"), rows)
 
 
-def reset(cluster: Cluster, group_ids: Sequence[str], request: ResetRequest) -> Outcome:
-    """Plan, and if it is to be executed commit, for each group; one that cannot be reset does not keep the others."""
+class NothingToReset(CommandFailed):
+    """A group to which what was asked does not apply: no failure where all groups are meant."""
+
+    def __init__(self, group_id: str, reason: str, choice: str = "") -> None:
+        super().__init__(f"group {group_id!r} was not reset: {reason}{choice}")
+        self.remark = f"Skipped group {group_id!r}: {reason}."
+
+
+def reset(cluster: Cluster, group_ids: Sequence[str], request: ResetRequest, *, all_groups: bool = False) -> Outcome:
+    """Plan, and if it is to be executed commit, for each group; one that cannot be reset does not keep the others.
+
+    If `all_groups` are meant, those of which there is nothing to reset are left out, and that is said.
+    """
     outcome = Outcome()
     scope = partitions_in(cluster, request.topics) if request.topics else []
     for group_id in group_ids:
         try:
             outcome.resets.append(_reset_group(cluster, group_id, scope, request))
+        except NothingToReset as nothing:
+            if all_groups:
+                say(nothing.remark)
+            else:
+                outcome.failures.append(str(nothing))
         except CommandFailed as failure:
             outcome.failures.append(str(failure))
+    if all_groups:
+        _tell_of_strangers(request, group_ids)
     return outcome
 
 
+def _tell_of_strangers(request: ResetRequest, group_ids: Sequence[str]) -> None:
+    for group_id in request.groups_of_file:
+        if group_id not in group_ids:
+            say(f"Skipped group {group_id!r}: it does not exist. Without --all-groups, those of the file are meant.")
+
+
 def _reset_group(cluster: Cluster, group_id: str, scope: Sequence[TopicPartition], request: ResetRequest) -> GroupReset:
-    _refuse_if_active(cluster, group_id)
+    group = find_group(cluster, group_id)
+    if group is not None:
+        _refuse_if_active(group)
+        return _plan_and_commit(cluster, group_id, scope, request)
+    others = [each.group_id for each in list_groups(cluster)]
+    if request.needs_commits:
+        raise no_such("group", group_id, others)
+    planned = _plan_and_commit(cluster, group_id, scope, request)
+    said = "did not exist and was created" if request.execute else "does not exist: --execute creates it"
+    say(f"Group {group_id!r} {said}{did_you_mean(group_id, others) or '.'}")
+    return planned
+
+
+def _plan_and_commit(
+    cluster: Cluster, group_id: str, scope: Sequence[TopicPartition], request: ResetRequest
+) -> GroupReset:
     before = {each: committed.offset for each, committed in committed_offsets(cluster, group_id).items()}
     if request.all_topics:
         scope = list(before)
         if not scope:
-            raise CommandFailed(f"group {group_id!r} has committed nothing: name topics with --topic")
+            raise NothingToReset(group_id, "it has committed nothing", "; name topics with --topic")
     after = _Planner(cluster, group_id, scope, before).plan(request.target, request.value)
     if request.execute and after:
         _commit(cluster, group_id, after)
     return GroupReset(group_id=group_id, before=before, after=after)
 
 
-def _refuse_if_active(cluster: Cluster, group_id: str) -> None:
-    try:
-        group = describe_group(cluster, group_id)
-    except KafkaRefused as refused:
-        if refused.error_code is not ErrorCode.GROUP_ID_NOT_FOUND:
-            raise CommandFailed(f"group {group_id!r}: {refused}") from refused
-        say(f"Group {group_id!r} does not exist: committing offsets creates it.")
-        return
+def _refuse_if_active(group: Group) -> None:
     if group.is_active:
         raise CommandFailed(
-            f"offsets can only be reset while a group has no members, but {group_id!r} is {group.state} "
+            f"offsets can only be reset while a group has no members, but {group.group_id!r} is {group.state} "
             f"with {len(group.members)}: stop its consumers first"
         )
 
@@ -192,7 +234,8 @@ class _Planner:
     def _from_file(self, file: OffsetFile) -> Offsets:
         wanted = file.of_group(self._group_id)
         if not wanted:
-            raise CommandFailed(f"{file.path} says nothing of group {self._group_id!r}")
+            hint = did_you_mean(self._group_id, file.for_groups)
+            raise NothingToReset(self._group_id, f"--from-file {file.path} says nothing of it", hint)
         partitions_in(self._cluster, [f"{partition.topic}:{partition.partition}" for partition in wanted])
         return self._within_range(wanted)
 

@@ -14,7 +14,9 @@ from stoker.cli.partition_scope import partitions_in
 from stoker.client.admin.offsets import UNKNOWN_OFFSET, ListedOffset, list_offsets_of
 from stoker.client.admin.records import HIGH_WATERMARK, delete_records
 from stoker.client.cluster import Cluster
+from stoker.client.errors import KafkaRefused
 from stoker.client.topic_partition import TopicPartition
+from stoker.wire.error_codes import ErrorCode
 
 application = noun("records", "Delete records from the start of partitions.")
 
@@ -78,7 +80,7 @@ def delete(
         print_json([{**partition._asdict(), "earliest": low} for partition, low in deleted.items()])
     elif deleted:
         print_table(("TOPIC", "PARTITION", "EARLIEST"), [(*partition, low) for partition, low in deleted.items()])
-    refused = [f"{each}: {why}" for each, why in results.items() if not isinstance(why, int)]
+    refused = [_explained(each, why) for each, why in results.items() if not isinstance(why, int)]
     if refused:
         raise CommandFailed(f"not deleted: {'; '.join(refused)}")
 
@@ -121,6 +123,16 @@ def _from_json(cluster: Cluster, path: Path) -> dict[TopicPartition, int]:
         raise CommandFailed(f"--offset-json-file {path} has not the form {form}") from error
     partitions_in(cluster, [f"{each.topic}:{each.partition}" for each in before])
     return before
+
+
+def _explained(partition: TopicPartition, refused: KafkaRefused) -> str:
+    if refused.error_code is not ErrorCode.POLICY_VIOLATION:
+        return f"{partition}: {refused}"
+    return (
+        f"{partition}: the cleanup.policy of topic {partition.topic!r} has no 'delete' ({refused.error_code.name}); "
+        f"`stoker configs alter --topic {partition.topic} --append cleanup.policy=delete` adds it, "
+        "and then retention.ms and retention.bytes delete records too"
+    )
 
 
 def _question(before: dict[TopicPartition, int]) -> str:

@@ -1,6 +1,6 @@
 """`stoker topics`: list, describe, create, alter and delete topics."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -10,6 +10,7 @@ from stoker.cli.failure import CommandFailed, no_such, wrong_usage
 from stoker.cli.noun import examples, noun
 from stoker.cli.output import Json, Yes, confirm, print_json, print_table, say
 from stoker.client.admin.topics import (
+    CreatedTopic,
     Topic,
     create_topic,
     delete_topics,
@@ -23,6 +24,8 @@ from stoker.client.errors import KafkaRefused
 from stoker.wire.error_codes import ErrorCode
 
 application = noun("topics", "List, create, describe, alter and delete topics.")
+
+_NO_TOPICS: Final = "There are no topics. `stoker topics create NAME` makes one."
 
 TopicNames = Annotated[
     list[str], typer.Argument(metavar="TOPIC", help="Names of topics.", autocompletion=complete_topics)
@@ -56,7 +59,7 @@ def list_(
         rows = [(topic.name, len(topic.partitions), topic.replication_factor) for topic in topics]
         print_table(("TOPIC", "PARTITIONS", "REPLICATION"), rows)
     else:
-        say("There are no topics. `stoker topics create NAME` makes one.")
+        say(_NO_TOPICS)
 
 
 @application.command(
@@ -84,6 +87,8 @@ def describe(
 
     with connect(bootstrap_server, command_config) as cluster:
         found = existing_topics(cluster, topics) if topics else [t for t in list_topics(cluster) if not t.is_internal]
+        if not found:
+            say(_NO_TOPICS)
         descriptions = [
             description.only(under_replicated=under_replicated, unavailable=unavailable)
             for description in describe_in_full(cluster, found)
@@ -132,11 +137,11 @@ def create(
     from stoker.cli.key_values import parse_key_values
 
     configs = parse_key_values("--config", config or [])
-    created = []
+    created: list[CreatedTopic] = []
     with connect(bootstrap_server, command_config) as cluster:
         for name in topics:
             try:
-                create_topic(
+                made = create_topic(
                     cluster, name, partitions=partitions, replication_factor=replication_factor, configs=configs
                 )
             except KafkaRefused as refused:
@@ -147,10 +152,10 @@ def create(
                 say(f"Topic {name!r} exists already.")
             else:
                 wait_until(cluster, name, lambda topic: topic is not None)
-                created.append(name)
-                say(f"Created topic {name!r}.")
+                created.append(made)
+                say(_creation(cluster, made, replication_factor))
     if json:
-        print_json({"created": created})
+        print_json({"created": [made.name for made in created], "topics": [_made(made) for made in created]})
 
 
 @application.command(
@@ -176,7 +181,7 @@ def alter(
     json: Json = False,
 ) -> None:
     """Add partitions to topics, and set or unset their configs."""
-    from stoker.cli.key_values import parse_key_values
+    from stoker.cli.key_values import check_config_names, parse_key_values
     from stoker.client.admin.configs import Alteration, Operation, Resource, ResourceType, alter_configs
 
     configs = parse_key_values("--config", config or [])
@@ -184,20 +189,29 @@ def alter(
     alterations += [Alteration(key, Operation.DELETE) for key in delete_config or []]
     if partitions is None and not alterations:
         wrong_usage("nothing to alter: give --partitions, --config or --delete-config")
+    altered = []
     with connect(bootstrap_server, command_config) as cluster:
-        for topic in existing_topics(cluster, topics):
+        found = existing_topics(cluster, topics)
+        for topic in found:
+            check_config_names(cluster, Resource(ResourceType.TOPIC, topic.name), delete_config or [])
+        for topic in found:
+            grows = partitions is not None and partitions != len(topic.partitions)
             try:
                 if alterations:
                     alter_configs(cluster, Resource(ResourceType.TOPIC, topic.name), alterations)
-                if partitions is not None and partitions != len(topic.partitions):
+                if partitions is not None and grows:
                     grow_topic(cluster, topic.name, partitions)
                     wait_until(cluster, topic.name, lambda grown: grown is None or len(grown.partitions) >= partitions)
             except KafkaRefused as refused:
                 keys = [alteration.name for alteration in alterations]
                 raise _explained(topic.name, "altered", refused, keys) from refused
-            say(f"Altered topic {topic.name!r}.")
+            if partitions is not None and not grows:
+                say(f"Topic {topic.name!r} has {_counted(partitions, 'partition')} already.")
+            if grows or alterations:
+                altered.append(topic.name)
+                say(f"Altered topic {topic.name!r}.")
     if json:
-        print_json({"altered": topics})
+        print_json({"altered": altered})
 
 
 @application.command(
@@ -214,6 +228,9 @@ def delete(
     """Delete topics with all their records."""
     with connect(bootstrap_server, command_config) as cluster:
         names = [topic.name for topic in existing_topics(cluster, topics, tolerate_missing=if_exists)]
+        for name in dict.fromkeys(topics):
+            if name not in names:
+                say(f"Topic {name!r} does not exist.")
         if names:
             listed = ", ".join(repr(name) for name in names)
             confirm(f"Delete {'topic' if len(names) == 1 else 'topics'} {listed} with all records?", yes=yes)
@@ -246,6 +263,21 @@ def _explained(name: str, done: str, refused: KafkaRefused, config_names: Any) -
 
     hint = hint_at_config(refused, ResourceType.TOPIC, config_names)
     return CommandFailed(f"topic {name!r} was not {done}: {refused}{hint}")
+
+
+def _creation(cluster: Cluster, made: CreatedTopic, wanted_replicas: int | None) -> str:
+    if wanted_replicas is None or made.replication_factor in (None, wanted_replicas):
+        return f"Created topic {made.name!r}."
+    replicas, brokers = _counted(made.replication_factor or 0, "replica"), _counted(len(cluster.brokers()), "broker")
+    return f"Created topic {made.name!r} with {replicas} in place of {wanted_replicas}: the cluster has {brokers}."
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
+def _made(made: CreatedTopic) -> dict[str, object]:
+    return {"topic": made.name, "partitions": made.partitions, "replication_factor": made.replication_factor}
 
 
 def _summary(topic: Topic) -> dict[str, object]:

@@ -77,6 +77,8 @@ def test_append_begins_at_the_default(image: ConfigImage) -> None:
         (BROKER, "1", [("config.providers", SET, "env")], INVALID_REQUEST, "Invalid value env for configuration config.providers: Stoker does not resolve ${provider:path:key}; write the values themselves"),
         (BROKER, "2", [("max.connections", SET, "1")], INVALID_REQUEST, "Unexpected broker id, expected 1, but received 2"),
         (GROUP, "g", [("consumer.sesion.timeout.ms", SET, "1")], INVALID_CONFIG, "Unknown group config name: consumer.sesion.timeout.ms (did you mean consumer.session.timeout.ms?)"),
+        (GROUP, "g", [("session.timeout.ms", SET, "1")], INVALID_CONFIG, "Unknown group config name: session.timeout.ms (did you mean consumer.session.timeout.ms?)"),
+        (GROUP, "g", [("share.sesion.timeout.ms", SET, "1")], INVALID_CONFIG, "Unknown group config name: share.sesion.timeout.ms (did you mean share.session.timeout.ms?)"),
         (ResourceType.BROKER_LOGGER, "1", [("root", SET, "INFO")], INVALID_REQUEST, "Unknown resource type 8"),
     ],
 )  # fmt: skip

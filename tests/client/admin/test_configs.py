@@ -9,6 +9,7 @@ from stoker.client.admin.configs import (
     Operation,
     Resource,
     ResourceType,
+    Synonym,
     alter_configs,
     describe_configs,
 )
@@ -74,3 +75,43 @@ def test_all_or_nothing(cluster: Cluster, topic: str) -> None:
         alter_configs(cluster, resource, [good, bad])
     alter_configs(cluster, resource, [good], validate_only=True)
     assert described(cluster, resource, "retention.ms").is_default
+
+
+def test_the_default_of_a_topics_config_may_be_the_brokers_in_hours(cluster: Cluster, topic: str) -> None:
+    resource = Resource(ResourceType.TOPIC, topic)
+    alter_configs(cluster, resource, [Alteration("retention.ms", Operation.SET, "7")])
+    retention = eventually(cluster, resource, "retention.ms", "7", ConfigSource.DYNAMIC_TOPIC_CONFIG)
+    assert retention.synonyms[-1] == Synonym("log.retention.hours", "168", ConfigSource.DEFAULT_CONFIG)
+    assert retention.default == "604800000"
+
+
+@pytest.mark.parametrize(
+    ("name", "synonym", "value", "default"),
+    [
+        ("log.retention.ms", "log.retention.hours", "168", "604800000"),
+        ("log.retention.ms", "log.retention.minutes", "5", "300000"),
+        ("log.retention.minutes", "log.retention.hours", "168", "10080"),
+        ("retention.ms", "log.retention.hours", "-1", "-1"),
+        ("retention.ms", "log.retention.ms", "7", "7"),
+        ("log.retention.hours", "log.retention.ms", "7200000", "2"),
+        ("log.retention.hours", "log.retention.ms", "7200001", None),
+        ("retention.bytes", "log.retention.bytes", "-1", "-1"),
+        ("flush.ms", "log.flush.scheduler.interval.ms", "9223372036854775807", "9223372036854775807"),
+        ("ssl.keystore.password", "ssl.keystore.password", None, None),
+    ],
+)
+def test_a_default_is_told_in_the_unit_of_its_config(
+    name: str, synonym: str, value: str | None, default: str | None
+) -> None:
+    config = Config(
+        name=name,
+        value="1",
+        source=ConfigSource.DYNAMIC_TOPIC_CONFIG,
+        is_sensitive=False,
+        is_read_only=False,
+        synonyms=(
+            Synonym(name, "1", ConfigSource.DYNAMIC_TOPIC_CONFIG),
+            Synonym(synonym, value, ConfigSource.DEFAULT_CONFIG),
+        ),
+    )
+    assert config.default == default

@@ -289,7 +289,7 @@ def _check_group(image: ConfigImage, wanted: Mapping[str, str]) -> None:
     for name, text in wanted.items():
         setting = GROUP.get(name)
         if setting is None:
-            message = f"Unknown group config name: {name}{did_you_mean(name, GROUP)}"
+            message = f"Unknown group config name: {name}{_meant_for_group(name)}"
             raise ConfigRefused(ErrorCode.INVALID_CONFIG, message)
         values[name] = parse(setting, text)
 
@@ -306,6 +306,14 @@ def _check_group(image: ConfigImage, wanted: Mapping[str, str]) -> None:
     for protocol in ("consumer", "share", "streams"):
         session, heartbeat = f"{protocol}.session.timeout.ms", f"{protocol}.heartbeat.interval.ms"
         require(number(values, session) > number(values, heartbeat), f"{session} must be greater than {heartbeat}")
+
+
+def _meant_for_group(name: str) -> str:
+    """A hint; at the settings of share and streams groups, which are not served, only if nothing else is near."""
+    if name.startswith(("share.", "streams.")):
+        return did_you_mean(name, GROUP)
+    of_consumers = [each for each in GROUP if each.startswith("consumer.")]
+    return did_you_mean(name, of_consumers) or did_you_mean(name, GROUP)
 
 
 def _check_client_metrics(wanted: Mapping[str, str]) -> None:

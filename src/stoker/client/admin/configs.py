@@ -1,12 +1,12 @@
 """Configs of topics, brokers and groups: what they are, where they come from, and how to set them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final, NamedTuple
 
 from stoker.client.cluster import Cluster
-from stoker.client.errors import raise_if_refused
+from stoker.client.errors import ClientError, raise_if_refused
 from stoker.client.targets import ANY_BROKER, Broker, Target
 from stoker.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -55,6 +55,17 @@ class ConfigSource(IntEnum):
 
 _SOURCES: Final = {int(source): source for source in ConfigSource}
 
+_MILLISECONDS: Final = {"ms": 1, "minutes": 60_000, "hours": 3_600_000}
+"""Units by the last word of a config's name."""
+
+_OTHER_NAMES: Final = {
+    "retention.ms": ("log.retention.minutes", "log.retention.hours"),
+    "segment.ms": ("log.roll.hours",),
+    "segment.jitter.ms": ("log.roll.jitter.hours",),
+    "flush.ms": ("log.flush.scheduler.interval.ms",),
+}
+"""Configs of brokers that give topics their default and that Kafka does not tell as synonyms of the topics' own."""
+
 
 class Synonym(NamedTuple):
     """A place where a value was looked for."""
@@ -81,8 +92,9 @@ class Config:
 
     @property
     def default(self) -> str | None:
-        """What the value would be if it were set nowhere, if that is known."""
-        return next((each.value for each in self.synonyms if each.source is ConfigSource.DEFAULT_CONFIG), None)
+        """What the value would be if it were set nowhere, in the unit of this config, if that is known."""
+        defaults = (each for each in self.synonyms if each.source is ConfigSource.DEFAULT_CONFIG)
+        return next((_converted(each, self.name) for each in defaults), None)
 
 
 class Operation(IntEnum):
@@ -107,7 +119,8 @@ def describe_configs(cluster: Cluster, resource: Resource, names: Iterable[str] 
     )
     (result,) = _describe(cluster, [asked], _responsible_for(resource))
     raise_if_refused(result.error_code, result.error_message)
-    return _configs(result)
+    configs = _configs(result)
+    return _with_other_names(cluster, configs) if resource.type is ResourceType.TOPIC else configs
 
 
 def describe_topic_configs(cluster: Cluster, topics: Iterable[str]) -> dict[str, list[Config]]:
@@ -154,6 +167,41 @@ def _responsible_for(resource: Resource) -> Target:
 def _describe(cluster: Cluster, asked: list[DescribeConfigsResource], to: Target) -> list[DescribeConfigsResult]:
     request = DescribeConfigsRequest(resources=asked, include_synonyms=True)
     return cluster.send(request, DescribeConfigsResponse, to=to).results
+
+
+def _with_other_names(cluster: Cluster, configs: list[Config]) -> list[Config]:
+    """The configs of a topic; where the default of one that is set was not told, with what its brokers tell of it."""
+    untold = {config.name for config in configs if not config.is_default and config.default is None}
+    names = [name for topic_name in untold for name in _OTHER_NAMES.get(topic_name, ())]
+    if not names:
+        return configs
+    broker = Resource(ResourceType.BROKER, str(next(iter(cluster.brokers()))))
+    try:
+        told = {config.name: config.synonyms for config in describe_configs(cluster, broker, names)}
+    except ClientError:  # one who may not see the configs of the brokers may still see those of the topic
+        return configs
+    return [
+        replace(config, synonyms=(*config.synonyms, *_first_told(told, config.name)))
+        if config.name in untold
+        else config
+        for config in configs
+    ]
+
+
+def _first_told(told: dict[str, tuple[Synonym, ...]], topic_name: str) -> tuple[Synonym, ...]:
+    """The synonyms of a stronger name have those of the weaker ones among them."""
+    return next((told[name] for name in _OTHER_NAMES.get(topic_name, ()) if told.get(name)), ())
+
+
+def _converted(synonym: Synonym, name: str) -> str | None:
+    """The value of a synonym in the unit of the config `name`; None if it cannot be said in that."""
+    unit, wanted = (_MILLISECONDS.get(each.rpartition(".")[2]) for each in (synonym.name, name))
+    if synonym.value is None or unit is None or wanted is None or unit == wanted:
+        return synonym.value
+    number = int(synonym.value)
+    if number < 0:  # no limit, in any unit
+        return synonym.value
+    return None if number * unit % wanted else str(number * unit // wanted)
 
 
 def _configs(result: DescribeConfigsResult) -> list[Config]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from stoker.client.cluster import Cluster
@@ -12,6 +12,10 @@ from stoker.wire.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from stoker.wire.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
+
+
+_NOT_TOLD: Final = -1
+"""By a cluster before KIP-525, and to one who may not see the configs of the topic."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,6 +39,14 @@ class Topic:
     @property
     def replication_factor(self) -> int:
         return len(self.partitions[0].replicas) if self.partitions else 0
+
+
+class CreatedTopic(NamedTuple):
+    """What was made of a topic, which may be less than was asked for; None where the cluster does not tell."""
+
+    name: str
+    partitions: int | None
+    replication_factor: int | None
 
 
 def list_topics(cluster: Cluster) -> list[Topic]:
@@ -62,7 +74,7 @@ def create_topic(
     replication_factor: int | None = None,
     configs: Mapping[str, str] | None = None,
     validate_only: bool = False,
-) -> None:
+) -> CreatedTopic:
     """Create a topic; what is not given is the broker's default. Raises KafkaRefused."""
     from stoker.wire.messages.create_topics import (
         CreatableTopic,
@@ -81,7 +93,13 @@ def create_topic(
     answer = cluster.send(
         request, CreateTopicsResponse, to=CONTROLLER, error_of=lambda answer: answer.topics[0].error_code
     )
-    raise_if_refused(answer.topics[0].error_code, answer.topics[0].error_message)
+    (made,) = answer.topics
+    raise_if_refused(made.error_code, made.error_message)
+    return CreatedTopic(
+        name=name,
+        partitions=None if made.num_partitions == _NOT_TOLD else made.num_partitions,
+        replication_factor=None if made.replication_factor == _NOT_TOLD else made.replication_factor,
+    )
 
 
 def delete_topics(cluster: Cluster, names: Sequence[str]) -> dict[str, KafkaRefused | None]:
