@@ -81,7 +81,8 @@ class Reader:
         Where nothing was read the start is committed, as by Java's consumer: else there would be no lag to see, and who
         comes next and begins at the end would pass over what is there.
         """
-        self._store([TopicPartition(topic, number, offset) for (topic, number), offset in self._starts.items()])
+        if self._starts:
+            self._store([TopicPartition(topic, number, offset) for (topic, number), offset in self._starts.items()])
         self._consumer.close()
 
     # What there is --------------------------------------------------------------------------------------------------

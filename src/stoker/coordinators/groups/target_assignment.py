@@ -52,24 +52,29 @@ def assign(
     assignor: str,
 ) -> dict[str, Assignment]:
     """The partitions of each of `members`, who need not be those of the group yet."""
-    ids: dict[str, UUID] = {}
+    subscriptions: dict[frozenset[str], frozenset[UUID]] = {}  # most members of a group have the same
     counts: dict[UUID, int] = {}
     specs = {}
     for member_id, member in members.items():
         names = topics_of(member, patterns)
-        for name in names - ids.keys():
-            topic_id, count = topics.topic_id(name), topics.partition_count(name)
-            if topic_id is not None and count is not None:
-                ids[name] = topic_id
-                counts[topic_id] = count
+        if names not in subscriptions:
+            subscriptions[names] = _existing(names, topics, counts)
         specs[member_id] = MemberSpec(
             instance_id=member.instance_id,
             rack_id=member.rack_id,
-            topics=frozenset(ids[name] for name in names if name in ids),
+            topics=subscriptions[names],
             assigned=group.target_of(member_id, member.instance_id),
         )
-    homogeneous = len({spec.topics for spec in specs.values()}) <= 1
+    homogeneous = len(set(subscriptions.values())) <= 1
     return ASSIGNORS[assignor].assign(GroupSpec(members=specs, homogeneous=homogeneous, partition_counts=counts))
+
+
+def _existing(names: Iterable[str], topics: Topics, counts: dict[UUID, int]) -> frozenset[UUID]:
+    """The topics of these names that exist; their numbers of partitions are put into `counts`."""
+    found = {topics.topic_id(name): topics.partition_count(name) for name in names}
+    existing = {topic_id: count for topic_id, count in found.items() if topic_id is not None and count is not None}
+    counts |= existing
+    return frozenset(existing)
 
 
 def target_records(

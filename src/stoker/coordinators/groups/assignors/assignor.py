@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 Assignment = dict[UUID, frozenset[int]]
 """The partitions of each topic that a member has any of."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MemberSpec:
+class MemberSpec(NamedTuple):
     """`topics` are those it subscribes to, `assigned` is what the last target assignment gave it."""
 
     instance_id: str | None
