@@ -12,7 +12,6 @@ from typing import Final
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from stoker import Broker
 from tests.apache_kafka import ApacheKafka
 from tests.cli.running import Finished, create_topic, read_topic, run, running, wait_until
 from tests.faults.broker_process import STOKER, BrokerProcess
@@ -33,13 +32,14 @@ ALL: Final = ["apple", "banana", "cherry", "damson", "elder", "fig"]
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[Broker]:
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """In a process of its own, as in tests/clients/conftest.py, and for the same reason."""
     config = {
         "auto.create.topics.enable": False,
         "group.initial.rebalance.delay.ms": 0,
         "log.retention.ms": -1,  # these records are from New Year
     }
-    with Broker(config=config) as started:
+    with BrokerProcess(tmp_path_factory.mktemp("broker"), options=config) as started:
         address = started.bootstrap_servers
         for name, partitions in {"orders": 3, "letters": 1, "odd": 1, "live": 2, "shared": 2, "copy": 2}.items():
             create_topic(address, name, partitions)
@@ -54,11 +54,11 @@ def broker() -> Iterator[Broker]:
         yield started
 
 
-def consume(broker: Broker, *arguments: str) -> Finished:
+def consume(broker: BrokerProcess, *arguments: str) -> Finished:
     return run(broker.bootstrap_servers, "consume", *arguments)
 
 
-def produce(broker: Broker, topic: str, *values: str, partition: int = 0) -> None:
+def produce(broker: BrokerProcess, topic: str, *values: str, partition: int = 0) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     for value in values:
         producer.produce(topic, value, partition=partition)
@@ -98,7 +98,7 @@ END: Final = ["--until", "end"]
         (["--from-beginning", "--until", "now"], ALL),
     ],
 )
-def test_what_is_read(broker: Broker, arguments: list[str], values: list[str]) -> None:
+def test_what_is_read(broker: BrokerProcess, arguments: list[str], values: list[str]) -> None:
     finished = consume(broker, "orders", *arguments)
     assert (finished.code, sorted(finished.lines)) == (0, values)
     if "--grep" not in arguments and "--grep-key" not in arguments:
@@ -119,16 +119,18 @@ def test_what_is_read(broker: Broker, arguments: list[str], values: list[str]) -
         (["--last", "3", "--max", "2"], ["elder", "cherry"]),
     ],
 )
-def test_the_last_of_all_partitions_in_order_of_time(broker: Broker, arguments: list[str], values: list[str]) -> None:
+def test_the_last_of_all_partitions_in_order_of_time(
+    broker: BrokerProcess, arguments: list[str], values: list[str]
+) -> None:
     assert consume(broker, "orders", *arguments, "--until", "end").lines == values
 
 
-def test_what_grep_leaves_out_is_counted(broker: Broker) -> None:
+def test_what_grep_leaves_out_is_counted(broker: BrokerProcess) -> None:
     finished = consume(broker, "orders", "--from-beginning", "--until", "end", "--grep", "fig")
     assert finished.err == "consumed 6 records, 1 of them matched\n"
 
 
-def test_several_topics(broker: Broker) -> None:
+def test_several_topics(broker: BrokerProcess) -> None:
     finished = consume(broker, "orders", "letters", "--from-beginning", "--until", "end", "--format", r"%t:%s\n")
     assert sorted(finished.lines) == sorted(
         [f"orders:{value}" for value in ALL] + [f"letters:{each}" for each in "abcdefghij"]
@@ -145,11 +147,11 @@ def test_several_topics(broker: Broker) -> None:
         (["--format", r"%s\0", "--null-value", "NULL"], b"NULL\0gr\xc3\xbcn\0"),
     ],
 )
-def test_formats(broker: Broker, arguments: list[str], output: bytes) -> None:
+def test_formats(broker: BrokerProcess, arguments: list[str], output: bytes) -> None:
     assert consume(broker, "odd", "--from-beginning", "--until", "end", *arguments).out == output
 
 
-def test_json(broker: Broker) -> None:
+def test_json(broker: BrokerProcess) -> None:
     lines = consume(broker, "odd", "--from-beginning", "--until", "end", "--json").lines
     assert [json.loads(line) for line in lines] == [
         {
@@ -180,7 +182,7 @@ def test_json(broker: Broker) -> None:
     ]
 
 
-def test_what_was_consumed_can_be_produced_again(broker: Broker) -> None:
+def test_what_was_consumed_can_be_produced_again(broker: BrokerProcess) -> None:
     address = broker.bootstrap_servers
     for topic in ("odd", "orders"):
         create_topic(address, f"again-{topic}-x", 3)
@@ -193,7 +195,7 @@ def test_what_was_consumed_can_be_produced_again(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_follows_until_a_signal(broker: Broker, number: signal.Signals) -> None:
+def test_follows_until_a_signal(broker: BrokerProcess, number: signal.Signals) -> None:
     """What comes is written at once; ending that way is the normal end, with a count and exit code 0."""
     with running(broker.bootstrap_servers, "consume", "letters", "live", "--last", "1") as command:
         first = command.wait_for_lines(1)
@@ -204,20 +206,20 @@ def test_follows_until_a_signal(broker: Broker, number: signal.Signals) -> None:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_before_the_end_that_was_asked_for(broker: Broker, number: signal.Signals, code: int) -> None:
+def test_a_signal_before_the_end_that_was_asked_for(broker: BrokerProcess, number: signal.Signals, code: int) -> None:
     with running(broker.bootstrap_servers, "consume", "letters", "--from-beginning", "--max", "11") as command:
         command.wait_for_lines(10)
         finished = command.finish(number)
     assert (finished.code, finished.err) == (code, "consumed 10 records\n")
 
 
-def test_until_a_moment_to_come(broker: Broker) -> None:
+def test_until_a_moment_to_come(broker: BrokerProcess) -> None:
     finished = consume(broker, "orders", "--from-beginning", "--until", str(TIME * 2), "--max", "6")
     assert sorted(finished.lines) == ALL
 
 
 @pytest.mark.parametrize("lines", [1, 10])
-def test_a_reader_that_has_enough(broker: Broker, lines: int) -> None:
+def test_a_reader_that_has_enough(broker: BrokerProcess, lines: int) -> None:
     """`| head` ends it quietly, also when there is nothing more to write and so no write can fail."""
     piped = subprocess.run(
         ["bash", "-c", f'"{STOKER}" consume letters --from-beginning | head -{lines}; echo "${{PIPESTATUS[0]}}"'],
@@ -251,7 +253,7 @@ def test_a_broker_that_comes_back(tmp_path: Path) -> None:
 # Groups -------------------------------------------------------------------------------------------------------------
 
 
-def committed(broker: Broker, group: str, topic: str) -> dict[int, int]:
+def committed(broker: BrokerProcess, group: str, topic: str) -> dict[int, int]:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
     try:
         partitions = consumer.list_topics(topic, 30).topics[topic].partitions
@@ -262,7 +264,7 @@ def committed(broker: Broker, group: str, topic: str) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_group_goes_on_where_it_was(broker: Broker, protocol: str) -> None:
+def test_a_group_goes_on_where_it_was(broker: BrokerProcess, protocol: str) -> None:
     """What was written is committed, and no more; the next member begins there."""
     group = ["--group", f"group-{protocol}", "--group-protocol", protocol, "--from-beginning"]
     first = consume(broker, "letters", *group, "--max", "4")
@@ -277,7 +279,7 @@ def test_a_group_goes_on_where_it_was(broker: Broker, protocol: str) -> None:
     assert (nothing.code, nothing.lines) == (0, [])
 
 
-def test_a_group_and_a_signal(broker: Broker) -> None:
+def test_a_group_and_a_signal(broker: BrokerProcess) -> None:
     """What was written is committed, and the member leaves at once: the next gets its partitions without a time-out."""
     produce(broker, "shared", *"abc")
     produce(broker, "shared", *"de", partition=1)
@@ -292,14 +294,14 @@ def test_a_group_and_a_signal(broker: Broker) -> None:
         assert command.wait().lines == ["f"]
 
 
-def test_a_group_begins_with_what_comes(broker: Broker) -> None:
+def test_a_group_begins_with_what_comes(broker: BrokerProcess) -> None:
     """Without --from-beginning, where nothing is committed."""
     finished = consume(broker, "letters", "--group", "newcomer", "--until", "end")
     assert (finished.code, finished.lines) == (0, [])
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_what_a_group_has_not_read_yet_is_not_passed_over(broker: Broker, protocol: str) -> None:
+def test_what_a_group_has_not_read_yet_is_not_passed_over(broker: BrokerProcess, protocol: str) -> None:
     """Where nothing was read the start is committed, so that lag is seen and the next member begins there."""
     topic = f"unread-{protocol}"
     create_topic(broker.bootstrap_servers, topic, partitions=3)
@@ -314,13 +316,13 @@ def test_what_a_group_has_not_read_yet_is_not_passed_over(broker: Broker, protoc
     assert committed(broker, topic, topic) == {0: 2, 1: 2, 2: 2}
 
 
-def test_a_pattern_that_nothing_matches_yet(broker: Broker) -> None:
+def test_a_pattern_that_nothing_matches_yet(broker: BrokerProcess) -> None:
     finished = consume(broker, "^not-yet.*", "--group", "patient", "--timeout", "1")
     assert (finished.code, finished.err) == (0, "consumed 0 records\n")
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_group_and_a_pattern(broker: Broker, protocol: str) -> None:
+def test_a_group_and_a_pattern(broker: BrokerProcess, protocol: str) -> None:
     finished = consume(
         broker, "^(letters|odd)$", "--group", f"patterns-{protocol}", "--group-protocol", protocol,
         "--from-beginning", "--max", "12",
@@ -328,12 +330,12 @@ def test_a_group_and_a_pattern(broker: Broker, protocol: str) -> None:
     assert (finished.code, len(finished.lines)) == (0, 12)
 
 
-def test_without_a_group_nothing_is_committed(broker: Broker) -> None:
+def test_without_a_group_nothing_is_committed(broker: BrokerProcess) -> None:
     assert consume(broker, "letters", "--from-beginning", "--until", "end").code == 0
     assert committed(broker, "stoker-consume", "letters") == {}
 
 
-def test_the_group_of_a_file_is_not_joined_by_the_way(broker: Broker, tmp_path: Path) -> None:
+def test_the_group_of_a_file_is_not_joined_by_the_way(broker: BrokerProcess, tmp_path: Path) -> None:
     file = tmp_path / "application.properties"
     file.write_text("group.id=mine\n")
     finished = consume(broker, "letters", "--last", "1", "--until", "end", "--command-config", str(file))
@@ -356,7 +358,7 @@ def test_the_group_of_a_file_is_not_joined_by_the_way(broker: Broker, tmp_path: 
         (["^[", "--group", "g"], "'^[': no regular expression that librdkafka takes"),
     ],
 )
-def test_failures(broker: Broker, arguments: list[str], complaint: str) -> None:
+def test_failures(broker: BrokerProcess, arguments: list[str], complaint: str) -> None:
     finished = consume(broker, *arguments)
     assert finished.code == 1
     assert finished.err.startswith(f"stoker consume: {complaint}")

@@ -25,6 +25,7 @@ from tests.clients.drivers.kafkajs import KafkaJs
 from tests.clients.drivers.kcat import Kcat
 from tests.clients.groups.kinds import BROKER_SETTINGS
 from tests.clients.records import KEEP_FOREVER, PARTITIONS
+from tests.faults.broker_process import BrokerProcess
 
 Driver = TypeVar("Driver", bound=Client)
 
@@ -55,13 +56,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def broker_address(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Where the broker under test listens."""
+def broker_address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the broker under test listens.
+
+    It is a process of its own: confluent-kafka keeps the interpreter to itself while it waits for librdkafka after a
+    rebalance callback, and a broker in the same process could not answer what librdkafka waits for.
+    """
     against: str = request.config.getoption("--against")
     if against == "stoker":
-        from stoker import Broker  # not at the top: against Apache Kafka the tests need nothing of Stoker
-
-        with Broker(config=BROKER_SETTINGS) as broker:
+        with BrokerProcess(tmp_path_factory.mktemp("broker"), options=BROKER_SETTINGS) as broker:
             yield broker.bootstrap_servers
     elif against == "apache-kafka":
         with ApacheKafka(properties=BROKER_SETTINGS) as kafka:
