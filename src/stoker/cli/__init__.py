@@ -12,13 +12,13 @@ def main() -> None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the end
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: SIM115
-    if sys.stdout is None:
-        sys.exit("stoker: standard output is closed")
     try:
         if sys.argv[1:2] == ["broker"]:  # ready in a fraction of a second: see stoker.cli.broker
             from stoker.cli.broker import main as broker
 
             sys.exit(broker(sys.argv[2:]))
+        if sys.stdout is None:
+            sys.exit("stoker: standard output is closed")
         from stoker.cli.application import application
 
         application()
