@@ -16,6 +16,8 @@ def main() -> None:
         if sys.argv[1:2] == ["broker"]:  # ready in a fraction of a second: see stoker.cli.broker
             from stoker.cli.broker import main as broker
 
+            if sys.stdout is None:  # it prints nothing, but no socket may get the number of standard output
+                sys.stdout = open(os.devnull, "w")  # noqa: SIM115
             sys.exit(broker(sys.argv[2:]))
         if sys.stdout is None:
             sys.exit("stoker: standard output is closed")
