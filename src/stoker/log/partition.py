@@ -23,6 +23,7 @@ from stoker.log.retention import count_removable_segments
 from stoker.log.segment import (
     INDEX_SUFFIX,
     TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
     ActiveSegment,
     BatchLocation,
     Segment,
@@ -35,9 +36,16 @@ from stoker.log.timestamps import (
     batches_by_max_timestamp,
     batches_by_timestamp,
 )
+from stoker.log.transaction_index import AbortedTransaction
 from stoker.log.validation import prepare_coordinator_batches, put_base_offset, put_leader_epoch, validate_client_batch
 from stoker.wire.error_codes import ErrorCode
-from stoker.wire.record_batch import LEADER_EPOCH_OFFSET, TRANSACTIONAL_FLAG, BatchHeader
+from stoker.wire.record_batch import (
+    LEADER_EPOCH_OFFSET,
+    TRANSACTIONAL_FLAG,
+    BatchHeader,
+    coordinator_epoch_of,
+    iterate_records,
+)
 
 logger = logging.getLogger("stoker.log")
 
@@ -85,6 +93,7 @@ class PartitionLog:
         "_clock",
         "_directory_is_dirty",
         "_epochs",
+        "_has_aborted_transactions",
         "_latest_epoch",
         "_producers",
         "_segments",
@@ -138,6 +147,8 @@ class PartitionLog:
         self._producers: ProducerStates | None = None
         self._epochs: LeaderEpochs | None = None
         self._latest_epoch = _UNKNOWN_EPOCH
+        self._has_aborted_transactions: bool | None = None
+        """None while no segment has been asked."""
         self._directory_is_dirty = recovered is not None or recovery_point == 0
         if recovered is not None:
             self._active = recovered.active
@@ -163,7 +174,9 @@ class PartitionLog:
                 return self.log_end_offset
             producers = self._load_producers()
         first_unstable_offset = producers.first_unstable_offset
-        return self.log_end_offset if first_unstable_offset is None else first_unstable_offset
+        if first_unstable_offset is None:
+            return self.log_end_offset
+        return max(first_unstable_offset, self.log_start_offset)
 
     @property
     def size_bytes(self) -> int:
@@ -260,7 +273,7 @@ class PartitionLog:
         active = self._active or self._activate()
         base_offset = self.log_end_offset
         headers = prepare_coordinator_batches(records, config, base_offset, leader_epoch)
-        for _, header in headers:
+        for position, header in headers:
             if header.producer_id >= 0:
                 producers = self._producers or self._load_producers()
                 producers.check(
@@ -270,6 +283,9 @@ class PartitionLog:
                     header.last_sequence,
                     AppendOrigin.COORDINATOR,
                 )
+                if header.is_control:
+                    marker = next(iterate_records(records[position : position + header.size], header.size))
+                    producers.check_marker(header.producer_id, coordinator_epoch_of(marker))
         last_offset = headers[-1][1].last_offset
         max_timestamp = max(header.max_timestamp for _, header in headers)
         if active.must_roll_before(len(records), last_offset, max_timestamp, now_ms, config):
@@ -285,7 +301,10 @@ class PartitionLog:
             self.log_end_offset = header.next_offset
             if header.producer_id >= 0:
                 producers = self._producers or self._load_producers()
-                producers.replay(header, records[position : position + header.size])
+                aborted = producers.replay(header, records[position : position + header.size])
+                if aborted is not None:
+                    active.aborted_transactions.append(aborted)
+                    self._has_aborted_transactions = True
         return AppendResult(base_offset, last_offset, -1, self.log_start_offset)
 
     def _storage_error(self, problem: OSError) -> AppendRefused:
@@ -342,6 +361,18 @@ class PartitionLog:
             if location is not None:
                 return segment, location
         return self._segments[-1], None
+
+    def aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
+        """Those that a reader of [start_offset, end_offset) has to know of, and perhaps a few more."""
+        found: list[AbortedTransaction] = []
+        if self._has_aborted_transactions is None:
+            self._has_aborted_transactions = any(len(segment.aborted_transactions) for segment in self._segments)
+        if self._has_aborted_transactions:
+            first = max(bisect_right(self._segments, start_offset, key=_base_offset_of) - 1, 0)
+            for segment in self._segments[first:]:
+                if segment.aborted_transactions.collect(start_offset, end_offset, found):
+                    break
+        return found
 
     # Rolling.
 
@@ -530,7 +561,7 @@ class PartitionLog:
                     if segment in self._segments:
                         raise
                 if not is_last:
-                    for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+                    for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):
                         _sync_if_there(segment.path(suffix))
                     _sync_if_there(snapshot_path(self.directory, segments[slot + 1].base_offset))
         if self._epochs is not None:
@@ -562,6 +593,8 @@ class PartitionLog:
                 self._active = None
 
     def _close_cleanly(self) -> None:
+        for segment in self._segments:
+            segment.save_aborted_transactions()
         active = self._active
         if active is not None:
             active.trim()
@@ -570,6 +603,7 @@ class PartitionLog:
             if producers is not None and (producers.entries or self._snapshots) and not self._take_snapshot():
                 raise LogError(f"the state of the producers of {self.directory} is not on disk")
             self.flush()
+            _sync_if_there(active.path(TRANSACTION_INDEX_SUFFIX))
         elif self._segments[-1].size == 0:
             # A partition nobody wrote to yet has only its log file; give Kafka's tools the indexes they look for.
             for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):

@@ -13,11 +13,13 @@ import crc32c
 
 from stoker.errors import CorruptRecords
 from stoker.log.errors import AppendRefused, CorruptCheckpoint
+from stoker.log.transaction_index import AbortedTransaction
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.record_batch import (
     NO_PRODUCER_EPOCH,
     NO_SEQUENCE,
     BatchHeader,
+    ControlType,
     control_type_of,
     coordinator_epoch_of,
     iterate_records,
@@ -154,10 +156,20 @@ class ProducerStates:
             entry.transaction_first_offset = first_offset
             self.open_transactions[producer_id] = first_offset
 
-    def replay(self, header: BatchHeader, batch: memoryview) -> None:
-        """Account for a batch that is in the log: data of a producer, or the end of its transaction."""
+    def check_marker(self, producer_id: int, coordinator_epoch: int) -> None:
+        """A coordinator that was replaced may not end transactions any more."""
+        entry = self.entries.get(producer_id)
+        if entry is not None and coordinator_epoch < entry.coordinator_epoch:
+            raise AppendRefused(
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                f"a coordinator of epoch {coordinator_epoch} ended a transaction of producer {producer_id}, "
+                f"the current one has epoch {entry.coordinator_epoch}",
+            )
+
+    def replay(self, header: BatchHeader, batch: memoryview) -> AbortedTransaction | None:
+        """Account for a batch that is in the log: data of a producer, or the end of its transaction, told if aborted."""
         if header.producer_id < 0:
-            return
+            return None
         if not header.is_control:
             self.add(
                 header.producer_id,
@@ -169,15 +181,28 @@ class ProducerStates:
                 header.max_timestamp,
                 header.is_transactional,
             )
-            return
+            return None
         try:
             marker = next(iterate_records(batch, _MAX_MARKER_BYTES), None)
             # An empty control batch is what compaction leaves of a transaction that is gone altogether.
-            if marker is not None and control_type_of(marker) is not None:
-                coordinator_epoch = coordinator_epoch_of(marker)
-                self.end_transaction(header.producer_id, header.producer_epoch, coordinator_epoch, marker.timestamp)
+            control_type = None if marker is None else control_type_of(marker)
+            if marker is None or control_type is None:
+                return None
+            first_offset = self.end_transaction(
+                header.producer_id, header.producer_epoch, coordinator_epoch_of(marker), marker.timestamp
+            )
         except CorruptRecords as problem:
             logger.warning("ignoring the control batch at offset %d: %s", header.base_offset, problem)
+            return None
+        if control_type is not ControlType.ABORT or first_offset < 0:
+            return None
+        first_unstable_offset = self.first_unstable_offset
+        return AbortedTransaction(
+            header.producer_id,
+            first_offset,
+            header.last_offset,
+            header.next_offset if first_unstable_offset is None else first_unstable_offset,
+        )
 
     def end_transaction(self, producer_id: int, epoch: int, coordinator_epoch: int, timestamp: int) -> int:
         """A commit or abort marker was written; returns where the transaction began, -1 if there was none."""

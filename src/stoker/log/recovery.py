@@ -168,6 +168,8 @@ def recover_segment(
     """
     file_bytes = active.size
     active.size = 0
+    if producers is not None:
+        active.aborted_transactions.clear()
     next_offset = active.base_offset
     if file_bytes:
         file = active.opened()
@@ -180,7 +182,9 @@ def recover_segment(
                     epochs.assign(header.partition_leader_epoch, header.base_offset)
                 if producers is not None:
                     with view[position : position + header.size] as batch:
-                        producers.replay(header, batch)
+                        aborted = producers.replay(header, batch)
+                    if aborted is not None:
+                        active.aborted_transactions.append(aborted)
         if active.size < file_bytes:
             logger.warning(
                 "%s: %s at position %d; cut off the last %d bytes, the log goes on at offset %d",

@@ -28,6 +28,7 @@ from stoker.log.index import (
     TimeIndex,
     read_last_time_entry,
 )
+from stoker.log.transaction_index import TransactionIndex
 from stoker.wire.record_batch import HEADER_SIZE, BatchHeader, read_header
 
 logger = logging.getLogger("stoker.log")
@@ -58,7 +59,16 @@ class BatchLocation(NamedTuple):
 class Segment:
     """A segment that is not written to."""
 
-    __slots__ = ("base_offset", "directory", "file", "files", "max_timestamp", "offset_index", "size")
+    __slots__ = (
+        "_aborted_transactions",
+        "base_offset",
+        "directory",
+        "file",
+        "files",
+        "max_timestamp",
+        "offset_index",
+        "size",
+    )
 
     def __init__(self, directory: str, base_offset: int, size: int, files: FileCache) -> None:
         self.directory = directory
@@ -68,6 +78,7 @@ class Segment:
         self.file: SegmentFile | None = None
         self.offset_index: OffsetIndex | None = None
         self.max_timestamp = UNKNOWN_TIMESTAMP
+        self._aborted_transactions: TransactionIndex | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.path(LOG_SUFFIX)!r}, {self.size} bytes)"
@@ -167,6 +178,18 @@ class Segment:
             return self.rebuild_indexes(index_interval_bytes, str(problem)).offset_index
         self.files.indexes.keep(self, index)
         return index
+
+    @property
+    def aborted_transactions(self) -> TransactionIndex:
+        """Those whose marker is in this segment. Kept once it was read: most segments have none."""
+        if self._aborted_transactions is None:
+            self._aborted_transactions = TransactionIndex(self.path(TRANSACTION_INDEX_SUFFIX))
+        return self._aborted_transactions
+
+    def save_aborted_transactions(self) -> None:
+        """Make up for entries that the disk refused. Raises OSError."""
+        if self._aborted_transactions is not None:
+            self._aborted_transactions.save()
 
     def load_time_index(self, index_interval_bytes: int) -> TimeIndex:
         try:
@@ -389,6 +412,7 @@ class ActiveSegment(Segment):
         """This segment as one that is not written to any more; its open file and index move over."""
         segment = Segment(self.directory, self.base_offset, self.size, self.files)
         segment.max_timestamp = self.max_timestamp
+        segment._aborted_transactions = self._aborted_transactions
         self.files.forget(self)
         self.files.indexes.keep(segment, self.indexes.offset_index)
         return segment
