@@ -2,10 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from stoker.broker.apis.table import APIS, Api
 from stoker.wire.messages import alter_configs, describe_topic_partitions, incremental_alter_configs
+from stoker.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from stoker.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
 from stoker.wire.messages.alter_configs import AlterConfigsRequest
 from stoker.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -37,7 +44,9 @@ from stoker.wire.messages.describe_producers import DescribeProducersRequest
 from stoker.wire.messages.describe_producers import TopicRequest as ProducersOfTopic
 from stoker.wire.messages.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 from stoker.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from stoker.wire.messages.describe_transactions import DescribeTransactionsRequest
 from stoker.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from stoker.wire.messages.end_txn import EndTxnRequest
 from stoker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from stoker.wire.messages.find_coordinator import FindCoordinatorRequest
 from stoker.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
@@ -49,6 +58,7 @@ from stoker.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from stoker.wire.messages.list_groups import ListGroupsRequest
 from stoker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from stoker.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from stoker.wire.messages.list_transactions import ListTransactionsRequest
 from stoker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from stoker.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -74,6 +84,16 @@ from stoker.wire.messages.offset_for_leader_epoch import (
 from stoker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from stoker.wire.messages.push_telemetry import PushTelemetryRequest
 from stoker.wire.messages.sync_group import SyncGroupRequest
+from stoker.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from stoker.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 from stoker.wire.schema import Request
 from tests.raw_connection import batch_of
 
@@ -131,6 +151,9 @@ def _find_coordinator(target: Target, version: int) -> Iterator[Request]:
         yield FindCoordinatorRequest(key="orders-group")
     else:
         yield FindCoordinatorRequest(coordinator_keys=["orders-group", "payments-group"])
+    if version >= 1:
+        several = {"coordinator_keys": ["orders-1"]} if version >= 4 else {"key": "orders-1"}
+        yield FindCoordinatorRequest(key_type=1, **several)
 
 
 def _join_group(target: Target, version: int) -> Iterator[Request]:
@@ -270,6 +293,57 @@ def _delete_records(target: Target, version: int) -> Iterator[Request]:
 
 def _init_producer_id(target: Target, version: int) -> Iterator[Request]:
     yield InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+    yield InitProducerIdRequest(transactional_id=f"initialised-by-version-{version}", transaction_timeout_ms=60_000)
+
+
+_PRODUCER: dict[str, Any] = {"transactional_id": "orders-1", "producer_id": 7, "producer_epoch": 0}
+
+
+def _add_partitions_to_txn(target: Target, version: int) -> Iterator[Request]:
+    topics = [AddPartitionsToTxnTopic(name=target.topic, partitions=[0, 1])]
+    if version < 4:
+        yield AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id="orders-1",
+            v3_and_below_producer_id=7,
+            v3_and_below_producer_epoch=0,
+            v3_and_below_topics=topics,
+        )
+    else:
+        for verify_only in (False, True):
+            transaction = AddPartitionsToTxnTransaction(**_PRODUCER, verify_only=verify_only, topics=topics)
+            yield AddPartitionsToTxnRequest(transactions=[transaction])
+
+
+def _add_offsets_to_txn(target: Target, version: int) -> Iterator[Request]:
+    yield AddOffsetsToTxnRequest(**_PRODUCER, group_id="orders-group")
+
+
+def _end_txn(target: Target, version: int) -> Iterator[Request]:
+    for committed in (True, False):
+        yield EndTxnRequest(**_PRODUCER, committed=committed)
+
+
+def _write_txn_markers(target: Target, version: int) -> Iterator[Request]:
+    topic = WritableTxnMarkerTopic(name=target.topic, partition_indexes=[0, 1])
+    marker = WritableTxnMarker(producer_id=7_000, producer_epoch=0, transaction_result=False, topics=[topic])
+    yield WriteTxnMarkersRequest(markers=[marker])
+
+
+def _txn_offset_commit(target: Target, version: int) -> Iterator[Request]:
+    partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_metadata="")
+    topic = TxnOffsetCommitRequestTopic(name=target.topic, partitions=[partition])
+    yield TxnOffsetCommitRequest(**_PRODUCER, group_id="orders-group", topics=[topic])
+
+
+def _describe_transactions(target: Target, version: int) -> Iterator[Request]:
+    yield DescribeTransactionsRequest(transactional_ids=["orders-1", "orders-2"])
+
+
+def _list_transactions(target: Target, version: int) -> Iterator[Request]:
+    yield ListTransactionsRequest()
+    yield ListTransactionsRequest(state_filters=["Ongoing", "CompleteCommit"], producer_id_filters=[7])
+    if version >= 2:
+        yield ListTransactionsRequest(duration_filter=1000, transactional_id_pattern="orders-.*")
 
 
 def _offset_for_leader_epoch(target: Target, version: int) -> Iterator[Request]:
@@ -386,6 +460,13 @@ _REQUESTS: dict[str, Callable[[Target, int], Iterator[Request]]] = {
     "DeleteTopics": _delete_topics,
     "DeleteRecords": _delete_records,
     "InitProducerId": _init_producer_id,
+    "AddPartitionsToTxn": _add_partitions_to_txn,
+    "AddOffsetsToTxn": _add_offsets_to_txn,
+    "EndTxn": _end_txn,
+    "WriteTxnMarkers": _write_txn_markers,
+    "TxnOffsetCommit": _txn_offset_commit,
+    "DescribeTransactions": _describe_transactions,
+    "ListTransactions": _list_transactions,
     "OffsetForLeaderEpoch": _offset_for_leader_epoch,
     "DescribeConfigs": _describe_configs,
     "AlterConfigs": _alter_configs,

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from stoker.broker.group_service import java_hash
+from stoker.broker.coordinator_topic import java_hash
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.find_coordinator import FindCoordinatorRequest
 from stoker.wire.messages.list_groups import ListGroupsRequest

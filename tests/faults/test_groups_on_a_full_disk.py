@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stoker.broker.group_service import java_hash
+from stoker.broker.coordinator_topic import java_hash
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from stoker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest

@@ -6,13 +6,13 @@ batch of the group's partition, its replies go to the clients that wait, and its
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from functools import lru_cache
 from logging import getLogger
 from time import monotonic
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from stoker.broker.config.image import ConfigImage, ResourceType
+from stoker.broker.coordinator_topic import CoordinatorTopic
 from stoker.broker.flusher import Flusher
 from stoker.broker.log_replay import batches_of
 from stoker.broker.metadata import OFFSETS_TOPIC, ClusterMetadata
@@ -22,13 +22,23 @@ from stoker.broker.request import RequestContext
 from stoker.broker.topics import NewTopic
 from stoker.coordinators.groups.context import ClientInfo, ConsumerGroupSettings, GroupContext, GroupSettings
 from stoker.coordinators.groups.coordinator import GroupCoordinator
+from stoker.coordinators.groups.pending_offsets import InTransaction
 from stoker.coordinators.result import Result, Waiting
-from stoker.errors import StokerError
-from stoker.log.errors import AppendRefused, LogError
+from stoker.log.errors import LogError
 from stoker.log.partition import Clock
+from stoker.log.producer_state import AppendOrigin
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.group_records import GroupRecord, UnknownGroupRecord, decode_group_record, encode_key, encode_value
-from stoker.wire.record_batch import append_record, build_batch_at, iterate_records, read_header
+from stoker.wire.record_batch import (
+    BatchHeader,
+    ControlType,
+    TransactionalProducer,
+    append_record,
+    build_batch_at,
+    control_type_of,
+    iterate_records,
+    read_header,
+)
 from stoker.wire.schema import Response
 from stoker.wire.topic_commits import TopicCommits
 
@@ -41,7 +51,6 @@ _MAX_BATCH_BYTES: Final = 128 * 1024 * 1024
 _MINUTE_MS: Final = 60_000
 _TURN_SECONDS: Final = 0.01
 """How long work that nobody waits for may hold up others."""
-_LONGEST_REMEMBERED_NAME: Final = 255
 
 
 class GroupService:
@@ -60,14 +69,11 @@ class GroupService:
     ) -> None:
         self._configs = configs
         self._metadata = metadata
-        self._partitions = partitions
+        self._log = CoordinatorTopic(OFFSETS_TOPIC, partitions)
         self._flusher = flusher
         self._loop = loop
         self._clock = clock
         self._new_uuid = new_uuid
-        self._damaged: frozenset[int] = frozenset()
-        self._sound: list[Partition] | None = None
-        """The partitions of `__consumer_offsets`, if all of them can be used."""
         self._timer: asyncio.Handle | None = None
         self._timer_ms = 0
         self.coordinator = self._new_coordinator()
@@ -76,15 +82,7 @@ class GroupService:
 
     def load(self) -> None:
         """Make the groups from what was written. A log that cannot be read leaves its groups without a coordinator."""
-        damaged = set()
-        for partition in self._partitions.of_topic(OFFSETS_TOPIC) or ():
-            try:
-                self._load(partition)
-            except (OSError, StokerError) as error:
-                logger.error("the groups of %s cannot be served: %s", partition, error)
-                damaged.add(partition.index)
-        self._damaged = frozenset(damaged)
-        if damaged:
+        if not self._log.load(self._load):
             self.coordinator.abandon(lambda group_id: self.unavailable(group_id) is not ErrorCode.NONE)
         self.coordinator.loaded()
         self._set_timer()
@@ -93,18 +91,27 @@ class GroupService:
         if partition.log is None:
             return
         for batch in batches_of(partition.log):
-            if read_header(batch).is_control:
+            header = read_header(batch)
+            if header.is_control:
+                self._load_marker(partition, header, batch)
                 continue
+            transaction = InTransaction(partition.index, header.producer_id) if header.is_transactional else None
             for record in iterate_records(batch, _MAX_BATCH_BYTES):
                 decoded = decode_group_record(record.key or b"", record.value)
                 if not isinstance(decoded, UnknownGroupRecord):
-                    self.coordinator.replay(decoded)
+                    self.coordinator.replay(decoded, transaction)
+
+    def _load_marker(self, partition: Partition, header: BatchHeader, batch: memoryview) -> None:
+        for record in iterate_records(batch, _MAX_BATCH_BYTES):
+            control_type = control_type_of(record)
+            if control_type is not None:
+                self.transaction_ended(partition, header.producer_id, committed=control_type is ControlType.COMMIT)
 
     def reset(self) -> None:
         """`__consumer_offsets` was deleted, and all groups with it."""
         for waiting, reply in self.coordinator.abandon(lambda group_id: True):
             waiting.resolve(reply)
-        self._damaged = frozenset()
+        self._log.reset()
         self.coordinator = self._new_coordinator()
         self.coordinator.loaded()
 
@@ -178,37 +185,31 @@ class GroupService:
 
     def unavailable(self, group_id: str) -> ErrorCode:
         """Why this broker cannot speak for a group now; NONE if it can."""
-        partitions = self._partitions.of_topic(OFFSETS_TOPIC)
-        if not partitions:
-            return ErrorCode.NOT_COORDINATOR
-        if partitions is self._sound:
-            return ErrorCode.NONE  # whichever is the group's: a name may take long to hash
-        if not self._damaged and all(partition.log is not None for partition in partitions):
-            self._sound = partitions
-            return ErrorCode.NONE
-        partition = partitions[java_hash(group_id) % len(partitions)]
-        if partition.log is None or partition.index in self._damaged:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        return ErrorCode.NONE
+        return self._log.unavailable(group_id)
+
+    def partition_of(self, group_id: str) -> Partition:
+        """Where an available group is written."""
+        return self._log.partition_of(group_id)
 
     def perform(
         self,
         group_id: str,
         operation: Callable[[], Result[Entry, ReplyT | Waiting[ReplyT]]],
         refused: Callable[[ErrorCode], ReplyT],
+        producer: TransactionalProducer | None = None,
     ) -> ReplyT | Deferred | Coroutine[Any, Any, ReplyT | Deferred]:
-        """Let the coordinator do its work, write what it gives, answer. `refused` makes the reply that tells an error."""
-        partitions = self._partitions.of_topic(OFFSETS_TOPIC)
-        if not partitions or partitions is not self._sound:
-            error = self.unavailable(group_id)
-            if error is not ErrorCode.NONE:
-                return refused(error)
-            assert partitions is not None
+        """Let the coordinator do its work, write what it gives, answer. `refused` makes the reply that tells an error.
+
+        What a `producer` writes is part of its transaction.
+        """
+        error = self._log.unavailable(group_id)
+        if error is not ErrorCode.NONE:
+            return refused(error)
         result = operation()
         while result.records:
-            partition = partitions[java_hash(group_id) % len(partitions)]
+            partition = self._log.partition_of(group_id)
             assert partition.log is not None
-            error = self._write(partition, result.records)
+            error = self._write(partition, result.records, producer)
             if error is ErrorCode.NONE:
                 if partition.log.unflushed_messages >= partition.log.config.flush_messages:
                     return self._flush_then_reply(partition, result, refused)
@@ -252,9 +253,7 @@ class GroupService:
         error = self.unavailable(group_id)
         if error is not ErrorCode.NONE:
             return error
-        partition = self._partition_of(group_id)
-        assert partition is not None
-        return self._write_in_batches(partition, records)
+        return self._write_in_batches(self._log.partition_of(group_id), records)
 
     def _write_in_batches(self, partition: Partition, records: Iterable[GroupRecord]) -> ErrorCode:
         assert partition.log is not None
@@ -271,31 +270,22 @@ class GroupService:
             batch.append(record)
         return self._write(partition, batch) if batch else ErrorCode.NONE
 
-    def _write(self, partition: Partition, records: Sequence[Entry]) -> ErrorCode:
+    def _write(
+        self, partition: Partition, records: Sequence[Entry], producer: TransactionalProducer | None = None
+    ) -> ErrorCode:
         """Append and replay; NONE, or what the client is to hear."""
-        batch = self._batch_of(records)
-        log = partition.log
-        assert log is not None
-        if len(batch) > log.config.max_message_bytes:
-            logger.error(
-                "could not write %d bytes to %s: max.message.bytes is %d",
-                len(batch),
-                partition,
-                log.config.max_message_bytes,
-            )
-            return ErrorCode.UNKNOWN_SERVER_ERROR
-        try:
-            log.append(memoryview(batch), leader_epoch=partition.leader_epoch, valid_header=read_header(batch))
-        except (OSError, LogError) as error:
-            logger.error("could not write to %s: %s", partition, error)
-            is_final = isinstance(error, AppendRefused) and error.error_code is not ErrorCode.KAFKA_STORAGE_ERROR
-            return ErrorCode.UNKNOWN_SERVER_ERROR if is_final else ErrorCode.NOT_COORDINATOR
+        batch = self._batch_of(records, producer)
+        origin = AppendOrigin.CLIENT if producer is None else AppendOrigin.COORDINATOR
+        error = self._log.append(partition, batch, origin)
+        if error is not ErrorCode.NONE:
+            return error
+        transaction = None if producer is None else InTransaction(partition.index, producer.producer_id)
         for record in records:
-            self.coordinator.replay(record)
+            self.coordinator.replay(record, transaction)
         partition.grew(len(batch))
         return ErrorCode.NONE
 
-    def _batch_of(self, records: Sequence[Entry]) -> bytearray:
+    def _batch_of(self, records: Sequence[Entry], producer: TransactionalProducer | None) -> bytearray:
         body = bytearray()
         count = 0
         for record in records:
@@ -307,11 +297,11 @@ class GroupService:
                 append_record(body, 0, count, encode_key(key), None if value is None else encode_value(value))
                 count += 1
         codec = self._configs().broker.offsets_topic_compression_codec
-        return build_batch_at(self._clock(), body, count, codec=codec)
+        return build_batch_at(self._clock(), body, count, codec=codec, transactional_producer=producer)
 
-    def _partition_of(self, group_id: str) -> Partition | None:
-        partitions = self._partitions.of_topic(OFFSETS_TOPIC)
-        return partitions[java_hash(group_id) % len(partitions)] if partitions else None
+    def transaction_ended(self, partition: Partition, producer_id: int, *, committed: bool) -> None:
+        """The marker of a transaction is in this partition of `__consumer_offsets`: its offsets count now, or never."""
+        self.coordinator.end_transaction(InTransaction(partition.index, producer_id), committed=committed)
 
     # -- time and topics --------------------------------------------------------------------------------------------
 
@@ -342,9 +332,7 @@ class GroupService:
     def _settle(self, group_id: str, result: Result[Entry, Any]) -> None:
         """Apply a result that no request of its own waits for."""
         if result.records:
-            partition = self._partition_of(group_id)
-            assert partition is not None
-            error = self._write(partition, result.records)
+            error = self._write(self._log.partition_of(group_id), result.records)
             if error is not ErrorCode.NONE:
                 if result.if_refused is not None:
                     self._settle(group_id, result.if_refused(error))
@@ -369,9 +357,7 @@ class GroupService:
             self.reset()
         by_partition: dict[Partition, list[GroupRecord]] = {}
         for group_id, records in self.coordinator.forget_topics(gone):
-            partition = self._partition_of(group_id)
-            assert partition is not None
-            by_partition.setdefault(partition, []).extend(records)
+            by_partition.setdefault(self._log.partition_of(group_id), []).extend(records)
         for partition, records in by_partition.items():
             self._write_in_batches(partition, records)
 
@@ -379,20 +365,3 @@ class GroupService:
 def client_info(context: RequestContext) -> ClientInfo:
     """Who sends a request, as groups remember their members."""
     return ClientInfo(client_id=context.client_id or "", host=f"/{context.connection.peer_host}")
-
-
-def java_hash(text: str) -> int:
-    """Java's String.hashCode, without its sign: it decides which partition of `__consumer_offsets` a group is in."""
-    return _remembered_hash(text) if len(text) <= _LONGEST_REMEMBERED_NAME else _java_hash(text)
-
-
-def _java_hash(text: str) -> int:
-    value = 0
-    encoded = text.encode("utf-16-be", "surrogatepass")
-    for position in range(0, len(encoded), 2):
-        value = (31 * value + (encoded[position] << 8 | encoded[position + 1])) & 0xFFFFFFFF
-    signed = value - (1 << 32) if value >> 31 else value
-    return 0 if signed == -(1 << 31) else abs(signed)
-
-
-_remembered_hash = lru_cache(maxsize=10_000)(_java_hash)

@@ -8,7 +8,7 @@ from logging import getLogger
 
 from stoker.broker.connection import Connection
 from stoker.broker.log_directories import LogDirectories
-from stoker.broker.metadata import OFFSETS_TOPIC
+from stoker.broker.metadata import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from stoker.broker.node import Node
 from stoker.broker.partitions import Partition
 from stoker.errors import StokerError
@@ -48,6 +48,18 @@ class Housekeeping:
                 "offsets' retention",
                 self.expire_offsets,
                 lambda: config.offsets_retention_check_interval_ms,
+                None,
+            ),
+            (
+                "transactions' time-outs",
+                self.abort_timed_out_transactions,
+                lambda: config.transaction_abort_timed_out_transaction_cleanup_interval_ms,
+                None,
+            ),
+            (
+                "transactional ids' expiration",
+                self.expire_transactional_ids,
+                lambda: config.transaction_remove_expired_transaction_cleanup_interval_ms,
                 None,
             ),
             ("idle clients", self.close_idle_connections, lambda: _IDLE_CHECK_MS, None),
@@ -131,6 +143,14 @@ class Housekeeping:
     async def expire_offsets(self) -> None:
         if OFFSETS_TOPIC in self._node.metadata.topics:
             await self._node.groups.expire_offsets()
+
+    async def abort_timed_out_transactions(self) -> None:
+        if TRANSACTIONS_TOPIC in self._node.metadata.topics:
+            await self._node.transactions.abort_timed_out()
+
+    async def expire_transactional_ids(self) -> None:
+        if TRANSACTIONS_TOPIC in self._node.metadata.topics:
+            await self._node.transactions.expire_ids()
 
     def close_idle_connections(self) -> None:
         """connections.max.idle.ms, as in Kafka also for who waits for a reply: a fetch may be made to wait for weeks."""

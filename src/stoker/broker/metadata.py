@@ -21,7 +21,8 @@ from stoker.wire.metadata_records import (
 )
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
-INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, "__transaction_state", "__share_group_state"})
+TRANSACTIONS_TOPIC: Final = "__transaction_state"
+INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, "__share_group_state"})
 """Topics the broker keeps for itself; clients see them marked as internal."""
 
 

@@ -16,7 +16,7 @@ from stoker.broker.config.image import ConfigChange, ConfigImage, ResourceType
 from stoker.broker.fetch_sessions import FetchSessions
 from stoker.broker.flusher import Flusher
 from stoker.broker.log_directories import LogDirectories
-from stoker.broker.metadata import OFFSETS_TOPIC, ClusterMetadata, TopicState
+from stoker.broker.metadata import TRANSACTIONS_TOPIC, ClusterMetadata, TopicState
 from stoker.broker.metadata_log import MetadataLog
 from stoker.broker.partitions import Partition, Partitions
 from stoker.broker.topics import (
@@ -38,6 +38,8 @@ from stoker.wire.uuids import draw_uuid
 if TYPE_CHECKING:
     from stoker.broker.connection import Connection
     from stoker.broker.group_service import GroupService
+    from stoker.broker.transaction_markers import TransactionMarkers
+    from stoker.broker.transaction_service import TransactionService
 
 logger = getLogger("stoker.broker")
 
@@ -101,19 +103,60 @@ class Node:
     def _has_groups(self) -> bool:
         return "groups" in vars(self)
 
-    async def make_offsets_topic(self) -> None:
-        """Have `__consumer_offsets`. Raises TopicRefused or ConfigRefused."""
+    @cached_property
+    def transactions(self) -> "TransactionService":
+        """The transactions, as their log has them; those that were decided are finished. Made when first needed."""
+        from stoker.broker.transaction_service import TransactionService
+
+        transactions = TransactionService(
+            configs=lambda: self.configs,
+            partitions=self.partitions,
+            metadata_log=self.metadata_log.log,
+            new_producer_id=self.new_producer_id,
+            markers=self.transaction_markers,
+            flusher=self.flusher,
+            loop=self.loop,
+            clock=self.clock,
+        )
+        transactions.load()
+        return transactions
+
+    @cached_property
+    def transaction_markers(self) -> "TransactionMarkers":
+        from stoker.broker.transaction_markers import TransactionMarkers
+
+        return TransactionMarkers(clock=self.clock, groups=lambda: self.groups if self._has_groups else None)
+
+    @property
+    def _has_transactions(self) -> bool:
+        return "transactions" in vars(self)
+
+    async def make_internal_topic(self, name: str) -> None:
+        """Have the log of a coordinator. Raises TopicRefused or ConfigRefused."""
+        service = self.transactions if name == TRANSACTIONS_TOPIC else self.groups
         try:
-            if OFFSETS_TOPIC not in self.metadata.topics:
-                await self.create_topic(self.groups.new_topic())
+            if name not in self.metadata.topics:
+                await self.create_topic(service.new_topic())
         except TopicRefused as refusal:
             if refusal.error_code is not ErrorCode.TOPIC_ALREADY_EXISTS:
                 raise
+
+    def new_producer_id(self) -> int:
+        """One that was never given out; it may be told when the metadata log is on the disk. Raises AppendRefused."""
+        result = self.producer_ids.next_producer_id()
+        try:
+            self.metadata_log.append(result.records)
+        except AppendRefused:
+            self.producer_ids = ProducerIds(self.node_id, self.metadata.next_producer_id)
+            raise
+        return result.reply
 
     def close(self) -> None:
         """Nothing is to be written any more."""
         if self._has_groups:
             self.groups.close()
+        if self._has_transactions:
+            self.transactions.close()
 
     @property
     def config(self) -> BrokerConfig:
@@ -220,6 +263,8 @@ class Node:
             logger.info("deleted topic %s", topic.name)
         if self._has_groups:
             self.groups.forget_topics(topic.name for topic in topics)
+        if self._has_transactions and any(topic.name == TRANSACTIONS_TOPIC for topic in topics):
+            self.transactions.reset()
         await self._metadata_flushed()
 
     async def _metadata_flushed(self) -> None:
@@ -259,6 +304,8 @@ class Node:
             self._reconfigure(list(self.metadata.topics))
             if self._has_groups:
                 self.groups.reconfigure()
+            if self._has_transactions:
+                self.transactions.reconfigure()
         else:
             self._reconfigure([c.resource_name for c in changes if c.resource_type is ResourceType.TOPIC])
         for change in changes:

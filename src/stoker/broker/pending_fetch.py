@@ -12,7 +12,7 @@ from stoker.broker.partitions import Partition, Partitions
 from stoker.broker.reply import Deferred, EncodedBody
 from stoker.errors import CorruptRecords
 from stoker.log.errors import LogError, OffsetOutOfRange
-from stoker.log.partition import LogSlice
+from stoker.log.partition import LogSlice, PartitionLog
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.fetch_hot_path import FetchedPartition, encode_fetched
 
@@ -33,6 +33,7 @@ class PendingFetch:
         "_failed",
         "_fetched",
         "_grown",
+        "_hidden",
         "_incremental",
         "_loop",
         "_max_bytes",
@@ -74,6 +75,8 @@ class PendingFetch:
         self._bytes = 0
         self._failed = False
         self._grown: set[Partition] = set()
+        self._hidden: dict[Partition, tuple[int, int]] = {}
+        """For `read_committed` the last stable offset of a partition, and what was appended since and cannot be read."""
         self._deferred: Deferred | None = None
         self._timer: TimerHandle | None = None
         self._scheduled: Handle | None = None
@@ -110,11 +113,14 @@ class PendingFetch:
         high_watermark = log.high_watermark
         log_start_offset = log.log_start_offset
         records: bytes | LogSlice = b""
+        aborted: Sequence[tuple[int, int]] | None = () if self._read_committed else None
         tagged = b"\x00"
         try:
             stable = log.last_stable_offset
             if wanted.fetch_offset != high_watermark:
                 records = self._read_records(wanted, partition, stable if self._read_committed else high_watermark)
+                if self._read_committed and records:
+                    aborted = self._aborted_transactions(wanted, log, records, stable)
             if wanted.last_fetched_epoch >= 0:
                 tagged = self._diverging_epoch(wanted, partition) or tagged
         except OffsetOutOfRange:
@@ -138,7 +144,7 @@ class PendingFetch:
             high_watermark=high_watermark,
             last_stable_offset=stable,
             log_start_offset=log_start_offset,
-            aborted_transactions=() if self._read_committed else None,
+            aborted_transactions=aborted,
             records=records,
             tagged=tagged,
         )
@@ -154,6 +160,14 @@ class PendingFetch:
         if piece.length > _READ_UP_TO_BYTES:
             return piece
         return os.pread(piece.file.descriptor, piece.length, piece.position) if piece.length else b""
+
+    def _aborted_transactions(
+        self, wanted: SessionPartition, log: PartitionLog, records: bytes | LogSlice, stable: int
+    ) -> Sequence[tuple[int, int]]:
+        """Producer id and first offset of those that the reader has to leave out."""
+        size = records.length if isinstance(records, LogSlice) else len(records)
+        aborted = log.aborted_transactions_in_slice(wanted.fetch_offset, size, stable)
+        return [(transaction.producer_id, transaction.first_offset) for transaction in aborted]
 
     def _error(self, wanted: SessionPartition, error: ErrorCode) -> Fetched:
         self._failed = True
@@ -179,9 +193,19 @@ class PendingFetch:
         for partition in self._resolved:
             if partition is not None:
                 partition.waiters[self] = None
+                if self._read_committed and partition.log is not None:
+                    self._hidden[partition] = (partition.log.last_stable_offset, 0)
         return self._deferred
 
     def partition_grew(self, partition: Partition, appended_bytes: int) -> None:
+        if self._read_committed and partition.log is not None:
+            # What is part of an open transaction counts when its end moves the last stable offset.
+            stable, hidden_bytes = self._hidden[partition]
+            appended_bytes += hidden_bytes
+            moved = partition.log.last_stable_offset != stable
+            self._hidden[partition] = (partition.log.last_stable_offset, 0 if moved else appended_bytes)
+            if not moved:
+                return
         self._grown.add(partition)
         self._min_bytes -= appended_bytes
         if self._min_bytes <= self._bytes and self._scheduled is None:

@@ -1,8 +1,8 @@
 """What a handler gives back: a message, bytes with stretches of files between them, nothing, or a promise of one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from stoker.log.partition import LogSlice
 from stoker.wire.schema import Response
@@ -25,6 +25,23 @@ class EncodedBody(NamedTuple):
 
 
 Reply = Response | EncodedBody | NoReply
+
+
+ResultT = TypeVar("ResultT")
+ReplyT = TypeVar("ReplyT")
+
+
+def answered(
+    result: ResultT | Coroutine[Any, Any, ResultT], reply: Callable[[ResultT], ReplyT]
+) -> ReplyT | Coroutine[Any, Any, ReplyT]:
+    """The reply made of a result, now if it is there or when it has come."""
+    if isinstance(result, Coroutine):
+        return _answered_later(result, reply)
+    return reply(result)
+
+
+async def _answered_later(result: Coroutine[Any, Any, ResultT], reply: Callable[[ResultT], ReplyT]) -> ReplyT:
+    return reply(await result)
 
 
 class Deferred:

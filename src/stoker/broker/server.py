@@ -21,7 +21,7 @@ from stoker.broker.connection import Connection
 from stoker.broker.dispatch import Dispatcher
 from stoker.broker.housekeeping import Housekeeping
 from stoker.broker.log_directories import LogDirectories, WantedLog
-from stoker.broker.metadata import OFFSETS_TOPIC, ClusterMetadata
+from stoker.broker.metadata import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, ClusterMetadata
 from stoker.broker.metadata_log import MetadataLog
 from stoker.broker.node import Node
 from stoker.broker.receive_buffers import ReceiveBuffers
@@ -153,6 +153,8 @@ class Server:
         count = await self._open_partitions()
         if OFFSETS_TOPIC in metadata.topics:
             _ = self.node.groups  # loads them
+        if TRANSACTIONS_TOPIC in metadata.topics:
+            _ = self.node.transactions  # loads them, and finishes those that a crash interrupted
         if count:
             logger.info(
                 "opened %d partitions in %.2f s%s",

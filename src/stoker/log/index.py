@@ -90,6 +90,16 @@ class OffsetIndex:
         )
         return self[slot - 1].position if slot else 0
 
+    def offset_after_position(self, position: int) -> int | None:
+        """An offset past all batches that begin before `position`; None if no entry is so far on."""
+        entries = self.entries
+        slot = bisect_left(
+            range(len(entries) // OFFSET_ENTRY_BYTES),
+            position,
+            key=lambda n: _INT32.unpack_from(entries, n * OFFSET_ENTRY_BYTES + 4)[0],
+        )
+        return self[slot].last_offset + 1 if slot < len(self) else None
+
 
 class TimeIndex:
     """Kafka's `.timeindex`: 12 bytes an entry, timestamps and offsets strictly rising."""

@@ -374,6 +374,24 @@ class PartitionLog:
                     break
         return found
 
+    def aborted_transactions_in_slice(
+        self, start_offset: int, size: int, up_to_offset: int
+    ) -> list[AbortedTransaction]:
+        """As above, of what a reader gets who reads `size` bytes from an offset on."""
+        if self._has_aborted_transactions is False:
+            return []
+        return self.aborted_transactions(start_offset, min(up_to_offset, self._offset_after(start_offset, size)))
+
+    def _offset_after(self, start_offset: int, size: int) -> int:
+        """An offset past all that is in `size` bytes from the batch of `start_offset` on, as near as the index tells."""
+        segment, location = self._locate_in_closed(start_offset)
+        if location is None:
+            return self.log_end_offset
+        index = segment.loaded_offset_index(self.config.index_interval_bytes)
+        following = bisect_right(self._segments, segment.base_offset, key=_base_offset_of)
+        segment_end = self._segments[following].base_offset if following < len(self._segments) else self.log_end_offset
+        return index.offset_after_position(location.position + size) or segment_end
+
     # Rolling.
 
     def roll_if_due(self, now_ms: int) -> bool:
@@ -512,6 +530,10 @@ class PartitionLog:
     def active_producers(self) -> Mapping[int, ProducerEntry]:
         """By producer id; do not change it."""
         return (self._producers or self._load_producers()).entries
+
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        producers = self._producers or self._load_producers()
+        return producer_id in producers.open_transactions and producers.entries[producer_id].epoch == producer_epoch
 
     def expire_producers(self, now_ms: int) -> None:
         """Forget producers idle for longer than producer.id.expiration.ms."""

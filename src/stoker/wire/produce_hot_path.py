@@ -44,6 +44,21 @@ class ProduceCall(NamedTuple):
     timeout_ms: int
     topics: list[ProducedTopic]
 
+    def copied(self) -> "ProduceCall":
+        """The same with records of its own, for who keeps it when the receive buffer is used again."""
+        return self._replace(
+            topics=[
+                ProducedTopic(
+                    topic,
+                    [
+                        ProducedPartition(index, None if records is None else memoryview(bytearray(records)))
+                        for index, records in partitions
+                    ],
+                )
+                for topic, partitions in self.topics
+            ]
+        )
+
 
 class AppendedPartition(NamedTuple):
     """The part of a Produce response that tells of one partition's success."""

@@ -310,9 +310,33 @@ def build_batch(
     )
 
 
-def build_batch_at(timestamp: int, body: bytearray, count: int, *, codec: int = Codec.NONE) -> bytearray:
+class TransactionalProducer(NamedTuple):
+    """In whose transaction a batch is that the broker writes for a producer."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+def build_batch_at(
+    timestamp: int,
+    body: bytearray,
+    count: int,
+    *,
+    codec: int = Codec.NONE,
+    transactional_producer: TransactionalProducer | None = None,
+) -> bytearray:
     """A batch of `count` records that `append_record` wrote to `body`, all of this timestamp. It may be written into."""
-    return _sealed(body, count, codec, codec, count - 1, (timestamp, timestamp))
+    if transactional_producer is None:
+        return _sealed(body, count, codec, codec, count - 1, (timestamp, timestamp))
+    return _sealed(
+        body,
+        count,
+        codec,
+        codec | TRANSACTIONAL_FLAG,
+        count - 1,
+        (timestamp, timestamp),
+        producer=(*transactional_producer, NO_SEQUENCE),
+    )
 
 
 def _sealed(

@@ -32,6 +32,11 @@ _EXPECTED_ERRORS = {
     "DeleteGroups": {ErrorCode.GROUP_ID_NOT_FOUND},
     "OffsetDelete": {ErrorCode.GROUP_ID_NOT_FOUND},
     "ConsumerGroupDescribe": {ErrorCode.GROUP_ID_NOT_FOUND},
+    # The producer that these speak of is not there.
+    "AddOffsetsToTxn": {ErrorCode.INVALID_PRODUCER_ID_MAPPING},
+    "EndTxn": {ErrorCode.INVALID_PRODUCER_ID_MAPPING},
+    "TxnOffsetCommit": {ErrorCode.INVALID_PRODUCER_ID_MAPPING},
+    "DescribeTransactions": {ErrorCode.TRANSACTIONAL_ID_NOT_FOUND},
     "PushTelemetry": {ErrorCode.UNKNOWN_SUBSCRIPTION_ID},
 }
 
@@ -42,6 +47,7 @@ def address() -> Iterator[str]:
         with RawConnection(broker.bootstrap_servers) as connected:
             connected.create_topic("matrix", partitions=2)
             connected.call(FindCoordinatorRequest(coordinator_keys=["the-first"]), 6)  # makes __consumer_offsets
+            connected.call(FindCoordinatorRequest(coordinator_keys=["the-first"], key_type=1), 6)
         yield broker.bootstrap_servers
 
 

@@ -311,7 +311,7 @@ class OtherGroup(Group):
     def is_empty(self) -> bool:
         return self._is_empty
 
-    def commit_error(self, *arguments: object) -> ErrorCode:
+    def commit_error(self, *arguments: object, **options: object) -> ErrorCode:
         return ErrorCode.NONE
 
     def fetch_error(self, *arguments: object) -> ErrorCode:

@@ -1,7 +1,8 @@
 """ApiVersions (key 18), versions 0 to 4: what this broker speaks.
 
 A version newer than ours is answered in version 0 with UNSUPPORTED_VERSION, as the protocol asks, so that the client
-can step down. Finalised features: metadata.version and group.version, as a Kafka of the same release reports them.
+can step down. Finalised features: metadata.version, group.version and transaction.version, as a Kafka of the same release
+reports them.
 """
 
 import re
@@ -23,8 +24,8 @@ decode = ApiVersionsRequest.decode
 
 METADATA_VERSION: Final = 29
 """Kafka 4.2-IV1: the level of the metadata records we write."""
-_FEATURES: Final = {"group.version": 1, "metadata.version": METADATA_VERSION}
-"""group.version 1 is the consumer protocol of KIP-848."""
+_FEATURES: Final = {"group.version": 1, "metadata.version": METADATA_VERSION, "transaction.version": 2}
+"""group.version 1 is the consumer protocol of KIP-848, transaction.version 2 the transactions of KIP-890."""
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FIRST_WITH_SOFTWARE: Final = 3
 

@@ -1,7 +1,7 @@
-"""FindCoordinator (key 10), versions 0 to 6: this broker coordinates every group.
+"""FindCoordinator (key 10), versions 0 to 6: this broker coordinates every group and every transaction.
 
-The first to ask for a group's coordinator makes `__consumer_offsets`; Kafka answers COORDINATOR_NOT_AVAILABLE until it
-has. Left out: transactional ids and share groups (COORDINATOR_NOT_AVAILABLE, with a line in the broker's log).
+The first to ask for a coordinator makes its log, `__consumer_offsets` or `__transaction_state`; Kafka answers
+COORDINATOR_NOT_AVAILABLE until it has. Left out: share groups (COORDINATOR_NOT_AVAILABLE, with a line in the broker's log).
 """
 
 from collections.abc import Coroutine
@@ -9,7 +9,7 @@ from logging import getLogger
 from typing import Any, Final
 
 from stoker.broker.config.errors import ConfigRefused
-from stoker.broker.metadata import OFFSETS_TOPIC
+from stoker.broker.metadata import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from stoker.broker.node import Node
 from stoker.broker.request import RequestContext
 from stoker.broker.topics import TopicRefused
@@ -24,7 +24,7 @@ _FIRST_WITH_SEVERAL_KEYS: Final = 4
 _GROUP: Final = 0
 _TRANSACTION: Final = 1
 _SHARE: Final = 2
-_KINDS: Final = {_TRANSACTION: "transactions", _SHARE: "share groups"}
+_TOPICS: Final = {_GROUP: OFFSETS_TOPIC, _TRANSACTION: TRANSACTIONS_TOPIC}
 _KEYS_REMEMBERED: Final = 1000
 _LONGEST_SHOWN: Final = 200
 
@@ -34,18 +34,19 @@ _told: set[tuple[int, str]] = set()
 def handle(
     node: Node, context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]:
-    if request.key_type == _GROUP and OFFSETS_TOPIC not in node.metadata.topics:
-        return _make_topic_then_find(node, context, request)
+    topic = _TOPICS.get(request.key_type)
+    if topic is not None and topic not in node.metadata.topics:
+        return _make_topic_then_find(node, context, request, topic)
     return _find(node, context, request, None)
 
 
 async def _make_topic_then_find(
-    node: Node, context: RequestContext, request: FindCoordinatorRequest
+    node: Node, context: RequestContext, request: FindCoordinatorRequest, topic: str
 ) -> FindCoordinatorResponse:
     try:
-        await node.make_offsets_topic()
+        await node.make_internal_topic(topic)
     except (TopicRefused, ConfigRefused) as refusal:
-        logger.error("%s cannot be made: %s", OFFSETS_TOPIC, refusal)
+        logger.error("%s cannot be made: %s", topic, refusal)
         return _find(node, context, request, str(refusal))
     return _find(node, context, request, None)
 
@@ -72,12 +73,13 @@ def _find(
 
 def _coordinator(node: Node, context: RequestContext, key_type: int, key: str, problem: str | None) -> Coordinator:
     error, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, problem
-    if key_type == _GROUP:
-        if problem is None and node.groups.unavailable(key) is ErrorCode.NONE:
+    if key_type in _TOPICS:
+        coordinator = node.groups if key_type == _GROUP else node.transactions
+        if problem is None and coordinator.unavailable(key) is ErrorCode.NONE:
             host, port = node.address_for(context.connection)
             return Coordinator(key=key, node_id=node.node_id, host=host, port=port)
-    elif key_type in _KINDS:
-        message = f"This broker has no {_KINDS[key_type]} yet."
+    elif key_type == _SHARE:
+        message = "This broker has no share groups yet."
         _tell_once(key_type, key, context.connection.peer, message)
     else:
         error, message = ErrorCode.INVALID_REQUEST, f"Coordinator key type {key_type} is not known."

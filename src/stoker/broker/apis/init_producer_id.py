@@ -1,16 +1,19 @@
-"""InitProducerId (key 22), versions 0 to 5: a producer id for an idempotent producer.
+"""InitProducerId (key 22), versions 0 to 5: a producer id and epoch, for an idempotent or a transactional producer.
 
-Ids are taken from blocks of a thousand that the metadata log reserves, so that none is ever given twice.
-Left out: transactional ids (refused with COORDINATOR_NOT_AVAILABLE).
+Ids are taken from blocks of a thousand that the metadata log reserves, so that none is ever given twice. With a
+transactional id, whoever asks is its only producer from then on: earlier ones are fenced by their epoch, and a transaction
+they left open is aborted before the reply (Kafka answers CONCURRENT_TRANSACTIONS until it is).
+Left out: two-phase commit of outside coordinators (version 6).
 """
 
 from collections.abc import Coroutine
 from logging import getLogger
-from typing import Any
+from typing import Any, Final
 
 from stoker.broker.node import Node
+from stoker.broker.reply import answered
 from stoker.broker.request import RequestContext
-from stoker.coordinators.producer_ids import ProducerIds
+from stoker.coordinators.transactions.coordinator import Producer
 from stoker.log.errors import AppendRefused
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -19,7 +22,8 @@ logger = getLogger("stoker.broker")
 
 decode = InitProducerIdRequest.decode
 
-_TRY_AGAIN = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+_FIRST_WITH_PRODUCER_FENCED: Final = 4
+_TRY_AGAIN: Final = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 """What Kafka answers while it cannot get a block of ids; every client tries again."""
 
 
@@ -27,16 +31,36 @@ def handle(
     node: Node, context: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse | Coroutine[Any, Any, InitProducerIdResponse]:
     if request.transactional_id is not None:
-        empty = request.transactional_id == ""
-        return _refused(ErrorCode.INVALID_REQUEST if empty else ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    result = node.producer_ids.next_producer_id()
+        return _init_transactional(node, context, request, request.transactional_id)
     try:
-        node.metadata_log.append(result.records)
+        producer_id = node.new_producer_id()
     except AppendRefused:
-        node.producer_ids = ProducerIds(node.node_id, node.metadata.next_producer_id)
         return _refused(_TRY_AGAIN)
-    response = InitProducerIdResponse(producer_id=result.reply, producer_epoch=0)
+    response = InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
     return _flush_then_reply(node, response) if node.metadata_log.log.unflushed_messages else response
+
+
+def _init_transactional(
+    node: Node, context: RequestContext, request: InitProducerIdRequest, transactional_id: str
+) -> InitProducerIdResponse | Coroutine[Any, Any, InitProducerIdResponse]:
+    if not transactional_id:
+        return _refused(ErrorCode.INVALID_REQUEST)
+    if (request.producer_id < 0) != (request.producer_epoch < 0):
+        return _refused(ErrorCode.INVALID_REQUEST)
+    expected = (request.producer_id, request.producer_epoch) if request.producer_id >= 0 else None
+    return answered(
+        node.transactions.init_producer_id(transactional_id, request.transaction_timeout_ms, expected),
+        lambda producer: _response(producer, context.api_version),
+    )
+
+
+def _response(producer: Producer, version: int) -> InitProducerIdResponse:
+    error = producer.error
+    if error is ErrorCode.PRODUCER_FENCED and version < _FIRST_WITH_PRODUCER_FENCED:
+        error = ErrorCode.INVALID_PRODUCER_EPOCH
+    return InitProducerIdResponse(
+        error_code=error, producer_id=producer.producer_id, producer_epoch=producer.producer_epoch
+    )
 
 
 async def _flush_then_reply(node: Node, response: InitProducerIdResponse) -> InitProducerIdResponse:

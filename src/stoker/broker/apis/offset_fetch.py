@@ -1,6 +1,7 @@
 """OffsetFetch (key 9), versions 1 to 10: look up how far groups have read, in some partitions or in all.
 
-A group or partition that is not known has offset -1 and no error, as in Kafka.
+A group or partition that is not known has offset -1 and no error, as in Kafka. With `require_stable` (from 7 on) an offset
+that an open transaction may still change is UNSTABLE_OFFSET_COMMIT.
 """
 
 import asyncio
@@ -36,20 +37,22 @@ def handle(
     if version >= _FIRST_WITH_SEVERAL_GROUPS:
         groups = list(_without_repetitions(request.groups))
         if len(groups) > _GROUPS_AT_ONCE:
-            return _fetch_in_turns(node, groups, version)
-        return OffsetFetchResponse(groups=[_fetch(node, group, version) for group in groups])
-    group = _fetch(node, _as_group(request), version)
+            return _fetch_in_turns(node, groups, version, request.require_stable)
+        return OffsetFetchResponse(groups=[_fetch(node, group, version, request.require_stable) for group in groups])
+    group = _fetch(node, _as_group(request), version, request.require_stable)
     if group.error_code and version < _FIRST_WITH_AN_ERROR_OF_ITS_OWN:
         return OffsetFetchResponse(topics=_error_everywhere(request, group.error_code))
     return OffsetFetchResponse(error_code=group.error_code, topics=_topics_of_old(group))
 
 
-async def _fetch_in_turns(node: Node, groups: list[OffsetFetchRequestGroup], version: int) -> OffsetFetchResponse:
+async def _fetch_in_turns(
+    node: Node, groups: list[OffsetFetchRequestGroup], version: int, require_stable: bool
+) -> OffsetFetchResponse:
     """A hundred groups may have a hundred thousand offsets: others are served meanwhile."""
     fetched = []
     turn_ends = monotonic() + _TURN_SECONDS
     for group in groups:
-        fetched.append(_fetch(node, group, version))
+        fetched.append(_fetch(node, group, version, require_stable))
         if monotonic() > turn_ends:
             await asyncio.sleep(0)
             turn_ends = monotonic() + _TURN_SECONDS
@@ -67,11 +70,11 @@ def _without_repetitions(groups: list[OffsetFetchRequestGroup]) -> Iterator[Offs
             yield group
 
 
-def _fetch(node: Node, asked: OffsetFetchRequestGroup, version: int) -> OffsetFetchResponseGroup:
+def _fetch(node: Node, asked: OffsetFetchRequestGroup, version: int, require_stable: bool) -> OffsetFetchResponseGroup:
     error = node.groups.unavailable(asked.group_id)
     if error is not ErrorCode.NONE:
         return OffsetFetchResponseGroup(group_id=asked.group_id, topics=[], error_code=error)
-    return node.groups.coordinator.fetch_offsets(asked, version)
+    return node.groups.coordinator.fetch_offsets(asked, version, require_stable=require_stable)
 
 
 def _as_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:

@@ -3,19 +3,22 @@
 Behaves as Kafka 4: one batch a partition and request, message format 2 only, acks 0, 1 and -1 (with one replica the
 last two mean the same). acks=0 gets no reply, and a closed connection when something failed. A topic whose
 `flush.messages` is due is flushed to the disk before the reply, together with all that waits for the same flush.
-Left out: transactional producers (refused with INVALID_TXN_STATE), tiered storage.
+A batch of a transaction is taken if its partition is in the transaction, which is verified once a transaction; from
+version 12 on it is put there (KIP-890).
+Left out: tiered storage.
 """
 
 import asyncio
 from collections.abc import Coroutine
 from functools import partial
 from logging import getLogger
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from stoker.broker.metadata import INTERNAL_TOPICS
 from stoker.broker.node import Node
 from stoker.broker.partitions import Partition
+from stoker.broker.produce_admission import NOTHING_ADMITTED, Admitted, admit, check_still_admitted, is_transactional
 from stoker.broker.reply import EncodedBody, NoReply, Reply
 from stoker.broker.request import RequestContext
 from stoker.errors import CorruptRecords
@@ -29,7 +32,6 @@ from stoker.wire.messages.produce import (
     TopicProduceResponse,
 )
 from stoker.wire.produce_hot_path import AppendedPartition, ProduceCall, decode_produce, encode_produced
-from stoker.wire.record_batch import ATTRIBUTES_OFFSET, TRANSACTIONAL_FLAG
 
 logger = getLogger("stoker.broker")
 
@@ -37,10 +39,31 @@ decode = decode_produce
 
 Outcome = AppendedPartition | PartitionProduceResponse
 
-_LOW_ATTRIBUTES: Final = ATTRIBUTES_OFFSET + 1
-
 
 def handle(node: Node, context: RequestContext, call: ProduceCall) -> Reply | Coroutine[Any, Any, Reply]:
+    if call.transactional_id is not None:
+        admitted = admit(node, call, context.api_version)
+        if isinstance(admitted, Coroutine):
+            return _append_when_admitted(node, context, call, admitted)
+        return _append(node, context, call, admitted)
+    return _append(node, context, call, NOTHING_ADMITTED)
+
+
+async def _append_when_admitted(
+    node: Node, context: RequestContext, call: ProduceCall, admitted: Coroutine[Any, Any, Admitted]
+) -> Reply:
+    # The frame's memory is reused while this waits, so the batches are copied.
+    copied = call.copied()
+    await admitted
+    while isinstance(again := admit(node, copied, context.api_version), Coroutine):
+        await again  # the transaction may have ended meanwhile
+    reply = _append(node, context, copied, again)
+    return await reply if isinstance(reply, Coroutine) else reply
+
+
+def _append(
+    node: Node, context: RequestContext, call: ProduceCall, admitted: Admitted
+) -> Reply | Coroutine[Any, Any, Reply]:
     outcomes: list[tuple[str | UUID, list[Outcome]]] = []
     to_flush: list[tuple[PartitionLog, list[Outcome], int]] = []
     to_read: list[tuple[Partition, memoryview, list[Outcome], int]] = []
@@ -56,9 +79,8 @@ def handle(node: Node, context: RequestContext, call: ProduceCall) -> Reply | Co
                 log = partition.log
                 if log is None:
                     raise AppendRefused(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {partition} is offline")
-                if len(records) > _LOW_ATTRIBUTES and records[_LOW_ATTRIBUTES] & TRANSACTIONAL_FLAG:
-                    # Nobody could end the transaction it would begin, and readers would wait for that.
-                    raise AppendRefused(ErrorCode.INVALID_TXN_STATE, "this broker has no transactions yet")
+                if is_transactional(records):
+                    admitted.check(partition)
                 appended = log.append(records, leader_epoch=partition.leader_epoch, at_once=True)
             except RecordsMustBeRead:
                 # The frame's memory is reused after this function, so the batch is copied.
@@ -82,7 +104,7 @@ def handle(node: Node, context: RequestContext, call: ProduceCall) -> Reply | Co
                 to_flush.append((log, topic_outcomes, len(topic_outcomes) - 1))
         outcomes.append((topic, topic_outcomes))
     if to_read:
-        return _read_then_append(node, to_read, to_flush, context.api_version, call.acks, outcomes, failed)
+        return _read_then_append(node, call, to_read, to_flush, context.api_version, outcomes, failed)
     if to_flush:
         return _flush_then_reply(node, to_flush, context.api_version, call.acks, outcomes, failed)
     return _reply(context.api_version, call.acks, outcomes, failed)
@@ -97,8 +119,6 @@ def _writable(partitions: list[Partition] | None, topic: str | UUID, index: int,
         )
     if call.acks not in (-1, 0, 1):
         raise AppendRefused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {call.acks}; it can be 0, 1 or -1 (all)")
-    if call.transactional_id is not None:
-        raise AppendRefused(ErrorCode.INVALID_TXN_STATE, "this broker has no transactions yet")
     partition = partitions[index]
     if partition.topic in INTERNAL_TOPICS:
         raise AppendRefused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"clients may not write to {partition.topic}")
@@ -127,10 +147,10 @@ def _storage_error(index: int, partition: str, error: Exception) -> PartitionPro
 
 async def _read_then_append(
     node: Node,
+    call: ProduceCall,
     to_read: list[tuple[Partition, memoryview, list[Outcome], int]],
     to_flush: list[tuple[PartitionLog, list[Outcome], int]],
     version: int,
-    acks: int,
     outcomes: list[tuple[str | UUID, list[Outcome]]],
     failed: bool,
 ) -> Reply:
@@ -141,6 +161,7 @@ async def _read_then_append(
             if log is None:
                 raise AppendRefused(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {partition} is offline")
             valid, header = await node.read_records(partial(log.validate, records))
+            check_still_admitted(node, call, partition, header, version)
             appended = log.append(valid, leader_epoch=partition.leader_epoch, valid_header=header)
         except AppendRefused as refusal:
             failed = True
@@ -157,7 +178,7 @@ async def _read_then_append(
             partition.grew(len(valid))
         if log.unflushed_messages >= log.config.flush_messages:
             to_flush.append((log, topic_outcomes, position))
-    return await _flush_then_reply(node, to_flush, version, acks, outcomes, failed)
+    return await _flush_then_reply(node, to_flush, version, call.acks, outcomes, failed)
 
 
 async def _flush_then_reply(

@@ -101,6 +101,15 @@ class BrokerConfig:
     offsets_topic_num_partitions: int
     offsets_topic_segment_bytes: int
 
+    # Transactions
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int
+    transaction_max_timeout_ms: int
+    transaction_partition_verification_enable: bool
+    transaction_remove_expired_transaction_cleanup_interval_ms: int
+    transaction_state_log_num_partitions: int
+    transaction_state_log_segment_bytes: int
+    transactional_id_expiration_ms: int
+
     # Logs
     log_flush_offset_checkpoint_interval_ms: int
     log_flush_scheduler_interval_ms: int

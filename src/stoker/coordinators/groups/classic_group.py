@@ -338,18 +338,25 @@ class ClassicGroup(Group):
     # -- what offsets and listings ask ------------------------------------------------------------------------------
 
     def commit_error(
-        self, member_id: str, instance_id: str | None, generation_or_epoch: int, version: int
+        self,
+        member_id: str,
+        instance_id: str | None,
+        generation_or_epoch: int,
+        version: int,
+        *,
+        in_transaction: bool = False,
     ) -> ErrorCode:
         if self.state is ClassicGroupState.DEAD:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         if generation_or_epoch < 0 and self.is_empty:
             return ErrorCode.NONE  # an admin client, or a consumer that chooses its partitions itself
         if generation_or_epoch < 0 and not member_id and instance_id is None:
-            return ErrorCode.UNKNOWN_MEMBER_ID
+            return ErrorCode.NONE if in_transaction else ErrorCode.UNKNOWN_MEMBER_ID
         error = self.member_error(member_id, instance_id)
         if error is ErrorCode.NONE and generation_or_epoch != self.generation_id:
             return ErrorCode.ILLEGAL_GENERATION
-        if error is ErrorCode.NONE and self.state is ClassicGroupState.COMPLETING_REBALANCE:
+        is_completing = self.state is ClassicGroupState.COMPLETING_REBALANCE
+        if error is ErrorCode.NONE and is_completing and not in_transaction:
             return ErrorCode.REBALANCE_IN_PROGRESS
         return error
 

@@ -164,14 +164,21 @@ class ConsumerGroup(Group):
         return not self.members
 
     def commit_error(
-        self, member_id: str, instance_id: str | None, generation_or_epoch: int, version: int
+        self,
+        member_id: str,
+        instance_id: str | None,
+        generation_or_epoch: int,
+        version: int,
+        *,
+        in_transaction: bool = False,
     ) -> ErrorCode:
-        if generation_or_epoch < 0 and not self.members:
+        is_nobody = generation_or_epoch < 0 and not member_id and instance_id is None
+        if (generation_or_epoch < 0 and not self.members) or (in_transaction and is_nobody):
             return ErrorCode.NONE
         member = self.members.get(member_id)
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        if not member.uses_classic_protocol and version < _EPOCHS_IN_COMMITS_FROM:
+        if not member.uses_classic_protocol and version < _EPOCHS_IN_COMMITS_FROM and not in_transaction:
             return ErrorCode.UNSUPPORTED_VERSION
         return _epoch_error(member, generation_or_epoch)
 

@@ -13,6 +13,7 @@ from stoker.coordinators.groups.consumer_group import ConsumerGroup
 from stoker.coordinators.groups.consumer_protocol import ConsumerProtocol
 from stoker.coordinators.groups.context import ClientInfo, GroupContext, GroupSettings
 from stoker.coordinators.groups.offsets import CommitErrors, Offsets
+from stoker.coordinators.groups.pending_offsets import InTransaction
 from stoker.coordinators.result import Answer, Result, Waiting
 from stoker.wire.commit_hot_path import CommitCall
 from stoker.wire.error_codes import ErrorCode
@@ -43,18 +44,23 @@ class GroupCoordinator:
 
     # -- state ------------------------------------------------------------------------------------------------------
 
-    def replay(self, record: GroupRecord | TopicCommits) -> None:
+    def replay(self, record: GroupRecord | TopicCommits, transaction: InTransaction | None = None) -> None:
+        """Of what is written in a transaction, which can be offsets alone, nothing counts before the transaction ends."""
         if isinstance(record, TopicCommits):
-            self._offsets.replay_commits(record)
+            self._offsets.replay_commits(record, transaction)
             return
         key, value = record
         if isinstance(key, OffsetCommitKey):
             assert value is None or isinstance(value, OffsetCommitValue)
-            self._offsets.replay(key, value)
+            self._offsets.replay(key, value, transaction)
         elif isinstance(key, GroupMetadataKey):
             self._classic.replay(record)
         else:
             self._consumer.replay(record)
+
+    def end_transaction(self, transaction: InTransaction, *, committed: bool) -> None:
+        """Its marker is in the log: the offsets it committed count from now on, or are forgotten."""
+        self._offsets.end_transaction(transaction, committed=committed)
 
     def loaded(self) -> None:
         """All that was in the log has been replayed: time runs from now on, and members have their session time-out."""
@@ -126,14 +132,18 @@ class GroupCoordinator:
 
     # -- offsets ----------------------------------------------------------------------------------------------------
 
-    def commit_offsets(self, request: CommitCall, version: int) -> Result[TopicCommits, CommitErrors]:
-        return self._offsets.commit(request, version)
+    def commit_offsets(
+        self, request: CommitCall, version: int, *, in_transaction: bool = False
+    ) -> Result[TopicCommits, CommitErrors]:
+        return self._offsets.commit(request, version, in_transaction=in_transaction)
 
     def refuse_commit(self, request: CommitCall, version: int, error: ErrorCode) -> CommitErrors:
         return self._offsets.refuse(request, version, error)
 
-    def fetch_offsets(self, request: OffsetFetchRequestGroup, version: int) -> OffsetFetchResponseGroup:
-        return self._offsets.fetch(request, version)
+    def fetch_offsets(
+        self, request: OffsetFetchRequestGroup, version: int, *, require_stable: bool = False
+    ) -> OffsetFetchResponseGroup:
+        return self._offsets.fetch(request, version, require_stable=require_stable)
 
     def delete_offsets(self, request: OffsetDeleteRequest) -> Result[GroupRecord, OffsetDeleteResponse]:
         return self._offsets.delete(request)

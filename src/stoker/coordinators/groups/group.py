@@ -37,10 +37,17 @@ class Group(ABC):
 
     @abstractmethod
     def commit_error(
-        self, member_id: str, instance_id: str | None, generation_or_epoch: int, version: int
+        self,
+        member_id: str,
+        instance_id: str | None,
+        generation_or_epoch: int,
+        version: int,
+        *,
+        in_transaction: bool = False,
     ) -> ErrorCode:
         """Whether this member may commit offsets. `version` is that of OffsetCommit: from 9 on it may say
-        STALE_MEMBER_EPOCH. Kafka's Group.validateOffsetCommit."""
+        STALE_MEMBER_EPOCH. A transactional producer need not say on which member's behalf it commits.
+        Kafka's Group.validateOffsetCommit."""
 
     @abstractmethod
     def fetch_error(self, member_id: str | None, member_epoch: int) -> ErrorCode:

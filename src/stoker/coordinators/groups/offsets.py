@@ -2,13 +2,14 @@
 
 from collections.abc import Container, Iterator
 from itertools import repeat
-from typing import NamedTuple
 from uuid import UUID
 
 from stoker.coordinators.groups.classic_protocol import ClassicProtocol
+from stoker.coordinators.groups.committed_offset import CommittedOffset, StoredOffset
 from stoker.coordinators.groups.consumer_group import ConsumerGroup
 from stoker.coordinators.groups.context import GroupContext
 from stoker.coordinators.groups.group import Group
+from stoker.coordinators.groups.pending_offsets import InTransaction, PendingOffsets
 from stoker.coordinators.result import Result
 from stoker.wire.commit_hot_path import FIRST_WITH_TOPIC_IDS, CommitCall, CommittedTopic
 from stoker.wire.error_codes import ErrorCode
@@ -35,17 +36,6 @@ _LATEST_MS = 2**63 - 1
 _NO_TOPIC_ID = UUID(int=0)
 
 
-class CommittedOffset(NamedTuple):
-    offset: int
-    leader_epoch: int
-    metadata: str
-    commit_timestamp: int
-    expire_timestamp: int
-    """-1: the broker's retention counts."""
-
-
-StoredOffset = tuple[int, int, str, int, int]
-"""A CommittedOffset while nobody asks for it: the members of a tuple that has names cost as much again."""
 TopicOffsets = dict[int, StoredOffset]
 CommitErrors = list[dict[int, ErrorCode]] | None
 """For each topic of a commit what was refused, by the place of the partition in the request; None if nothing was."""
@@ -58,14 +48,23 @@ class Offsets:
         self._context = context
         self._classic = classic
         self._by_group: dict[str, dict[str, TopicOffsets]] = {}
+        self._pending = PendingOffsets()
 
-    def replay(self, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
+    def replay(
+        self, key: OffsetCommitKey, value: OffsetCommitValue | None, transaction: InTransaction | None = None
+    ) -> None:
         if value is not None:
-            self._committed(key.group, key.topic)[key.partition] = (
+            stored = (
                 *(value.offset, value.leader_epoch, value.metadata),
                 *(value.commit_timestamp, value.expire_timestamp),
             )
+            if transaction is not None:
+                self._add_pending(transaction, key.group, key.topic, key.partition, stored)
+                return
+            self._committed(key.group, key.topic)[key.partition] = stored
+            self._pending.overwrite(key.group, key.topic, key.partition)
             return
+        self._pending.overwrite(key.group, key.topic, key.partition)
         topics = self._by_group.get(key.group)
         partitions = topics.get(key.topic) if topics is not None else None
         if topics is None or partitions is None:
@@ -76,11 +75,33 @@ class Offsets:
             if not topics:
                 del self._by_group[key.group]
 
-    def replay_commits(self, commits: TopicCommits) -> None:
+    def replay_commits(self, commits: TopicCommits, transaction: InTransaction | None = None) -> None:
         group, topic, _, commit_timestamp, expire_timestamp, partitions, offsets, leader_epochs, metadata = commits
         times = repeat(commit_timestamp), repeat(expire_timestamp)
         stored = zip(offsets, leader_epochs, repeat("") if metadata is None else metadata, *times, strict=False)
+        if transaction is not None:
+            for partition, offset in zip(partitions, stored, strict=True):
+                self._add_pending(transaction, group, topic, partition, offset)
+            return
         self._committed(group, topic).update(zip(partitions, stored, strict=True))
+        if self._pending.has_any(group):
+            for partition in partitions:
+                self._pending.overwrite(group, topic, partition)
+
+    def _add_pending(
+        self, transaction: InTransaction, group_id: str, topic: str, partition: int, stored: StoredOffset
+    ) -> None:
+        if group_id not in self._context.groups:
+            self._classic.get_or_create_empty(group_id)
+        self._pending.add(transaction, group_id, topic, partition, stored)
+
+    def end_transaction(self, transaction: InTransaction, *, committed: bool) -> None:
+        """The marker of a transaction was written to the log."""
+        if not committed:
+            self._pending.drop(transaction)
+            return
+        for group_id, topic, partition, stored in self._pending.end(transaction):
+            self._committed(group_id, topic)[partition] = stored
 
     def _committed(self, group_id: str, topic: str) -> TopicOffsets:
         """A commit for a group that is not there makes it: a simple consumer has no membership (as in Kafka)."""
@@ -93,9 +114,11 @@ class Offsets:
 
     # -- commit -----------------------------------------------------------------------------------------------------
 
-    def commit(self, request: CommitCall, version: int) -> Result[TopicCommits, CommitErrors]:
+    def commit(
+        self, request: CommitCall, version: int, *, in_transaction: bool = False
+    ) -> Result[TopicCommits, CommitErrors]:
         """Topics that are not there are refused as such, whoever asks; the others with what speaks against the member."""
-        refusal = self._may_commit(request, version)
+        refusal = self._may_commit(request, version, in_transaction)
         now = self._context.wall_clock()
         retention = request.retention_time_ms
         expires = -1 if retention == _BROKERS_RETENTION else min(now + retention, _LATEST_MS)
@@ -113,14 +136,18 @@ class Offsets:
         """What the client hears when the offsets cannot be written. Topics that are not there are told of all the same."""
         return [self._check_topic(request, topic, version, error)[2] for topic in request.topics]
 
-    def _may_commit(self, request: CommitCall, version: int) -> ErrorCode:
+    def _may_commit(self, request: CommitCall, version: int, in_transaction: bool) -> ErrorCode:
         group = self._context.groups.get(request.group_id)
         if group is None:
             if request.generation_id_or_member_epoch < 0:
                 return ErrorCode.NONE
             return ErrorCode.GROUP_ID_NOT_FOUND if version >= _GROUP_ID_NOT_FOUND_FROM else ErrorCode.ILLEGAL_GENERATION
         error = group.commit_error(
-            request.member_id, request.group_instance_id, request.generation_id_or_member_epoch, version
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id_or_member_epoch,
+            version,
+            in_transaction=in_transaction,
         )
         if error is ErrorCode.NONE:
             self._classic.touch(group, request.member_id)
@@ -174,8 +201,13 @@ class Offsets:
 
     # -- fetch ------------------------------------------------------------------------------------------------------
 
-    def fetch(self, request: OffsetFetchRequestGroup, version: int) -> OffsetFetchResponseGroup:
-        """The offsets of some partitions, or with topics=None all there are. A group that is not there has none."""
+    def fetch(
+        self, request: OffsetFetchRequestGroup, version: int, *, require_stable: bool = False
+    ) -> OffsetFetchResponseGroup:
+        """The offsets of some partitions, or with topics=None all there are. A group that is not there has none.
+
+        With `require_stable`, an offset that an open transaction may change is UNSTABLE_OFFSET_COMMIT (KIP-447).
+        """
         group = self._context.groups.get(request.group_id)
         if group is not None:
             error = group.fetch_error(request.member_id, request.member_epoch)
@@ -188,7 +220,20 @@ class Offsets:
             topics = [self._asked(topic, committed, version) for topic in request.topics]
         if version >= FIRST_WITH_TOPIC_IDS:  # a deleted topic has no id to name it by
             topics = [topic for topic in topics if request.topics is not None or topic.topic_id != _NO_TOPIC_ID]
+        if require_stable and self._pending.has_any(request.group_id):
+            self._mark_unstable(request.group_id, topics)
         return OffsetFetchResponseGroup(group_id=request.group_id, topics=topics)
+
+    def _mark_unstable(self, group_id: str, topics: list[OffsetFetchResponseTopics]) -> None:
+        unstable = self._pending.partitions_of(group_id)
+        for topic in topics:
+            name = topic.name or self._context.topics.topic_name(topic.topic_id) or ""
+            topic.partitions = [
+                _committed(partition.partition_index, None, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+                if (name, partition.partition_index) in unstable
+                else partition
+                for partition in topic.partitions
+            ]
 
     def _all_of(self, name: str, partitions: TopicOffsets) -> OffsetFetchResponseTopics:
         return OffsetFetchResponseTopics(
@@ -261,13 +306,14 @@ class Offsets:
     def abandon(self, group_id: str) -> None:
         """Their log is gone."""
         self._by_group.pop(group_id, None)
+        self._pending.forget_group(group_id)
 
     def expired(self, group: Group) -> tuple[list[GroupRecord], bool]:
         """Tombstones of the offsets whose retention is over, and whether that leaves the group none (KIP-211)."""
         now = self._context.wall_clock()
         retention_ms = self._context.settings.offsets_retention_ms
         records: list[GroupRecord] = []
-        kept = False
+        kept = self._pending.has_any(group.group_id)
         for topic, partitions in self.of_group(group.group_id).items():
             subscribed = group.is_subscribed_to(topic)
             for index, value in partitions.items():

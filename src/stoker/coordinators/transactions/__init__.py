@@ -1,0 +1,1 @@
+"""Transactions: which producers write them, which partitions they touch, how they end."""
