@@ -28,6 +28,7 @@ from stoker.wire.record_batch import (
     read_header,
 )
 from stoker.wire.schema import Field, Request, Struct
+from stoker.wire.transaction_records import TransactionLogKey, TransactionLogValue, encode_transaction_key
 from tests.apache_kafka import CLASS_PATH
 from tests.wire.examples import (
     CONSUMER_PROTOCOL,
@@ -117,6 +118,24 @@ def test_values_of_group_records(kafka: Kafka, value_and_version: MessageAndVers
         assert isinstance(original, GroupRecordValue)
         encoded = version.to_bytes(2, "big") + original.encode(version)
         answer = kafka.ask("group-value", original.RECORD_TYPE, data=encoded)
+        assert answer.written == encoded
+        assert answer.understood == as_kafka_tells_it(original, version)
+
+
+def test_keys_of_transaction_records(kafka: Kafka) -> None:
+    for original in examples_of(TransactionLogKey, 0, 5):
+        assert isinstance(original, TransactionLogKey)
+        encoded = encode_transaction_key(original.transactional_id)
+        answer = kafka.ask("transaction-key", data=encoded)
+        assert answer.written == encoded
+        assert answer.understood == as_kafka_tells_it(original, 0)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_values_of_transaction_records(kafka: Kafka, version: int) -> None:
+    for original in examples_of(TransactionLogValue, version, 10):
+        encoded = version.to_bytes(2, "big") + original.encode(version)
+        answer = kafka.ask("transaction-value", data=encoded)
         assert answer.written == encoded
         assert answer.understood == as_kafka_tells_it(original, version)
 

@@ -31,6 +31,8 @@ import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
 import org.apache.kafka.coordinator.group.generated.CoordinatorRecordJsonConverters;
 import org.apache.kafka.coordinator.group.generated.CoordinatorRecordType;
+import org.apache.kafka.coordinator.transaction.generated.TransactionLogKey;
+import org.apache.kafka.coordinator.transaction.generated.TransactionLogValue;
 import org.apache.kafka.metadata.MetadataRecordSerde;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
 
@@ -38,7 +40,7 @@ import org.apache.kafka.server.common.ApiMessageAndVersion;
  * Reads lines "kind key version base64" and answers each with what Kafka understood, as JSON, and the bytes it would write:
  * "base64 TAB json", or "! reason". Kinds: request, response, record (of the metadata log),
  * group-key and group-value (of a record of __consumer_offsets, where key is its type and a value starts with its version),
- * subscription and assignment (of the consumer protocol), batch, errors, keys.
+ * transaction-key and transaction-value (of __transaction_state), subscription and assignment (of the consumer protocol), batch, errors, keys.
  */
 public class Reencode {
     private static final JsonNodeFactory JSON = JsonNodeFactory.instance;
@@ -72,6 +74,10 @@ public class Reencode {
                 return groupKey(CoordinatorRecordType.fromId(bytes.getShort()), bytes);
             case "group-value":
                 return versionFirst(CoordinatorRecordType.fromId(key).newRecordValue(), bytes);
+            case "transaction-key":
+                return versionFirst(new TransactionLogKey(), bytes);
+            case "transaction-value":
+                return versionFirst(new TransactionLogValue(), bytes);
             case "subscription":
                 return versionFirst(new ConsumerProtocolSubscription(), bytes);
             case "assignment":
