@@ -281,11 +281,16 @@ def test_a_classic_end(state: TransactionState, commit: bool, reply: Producer, b
 def test_an_end_of_version_2(
     state: TransactionState, epoch: int, commit: bool, reply: Producer, becomes: TransactionState
 ) -> None:
-    coordinator = Coordinator(transaction(state))
+    coordinator = Coordinator(transaction(state, client_version=V2))
     result = coordinator.end(ID, 7, epoch, commit=commit, client_version=V2)
     coordinator.apply(result)
 
     assert (result.reply, coordinator.state()) == (reply, becomes)
+
+
+def test_a_zombie_of_version_2_is_not_taken_for_the_classic_producer_after_it() -> None:
+    coordinator = Coordinator(transaction(COMPLETE_ABORT))
+    assert coordinator.end(ID, 7, 2, commit=False, client_version=V2).reply == Producer(FENCED)
 
 
 @pytest.mark.parametrize("version", [CLASSIC, V2])
@@ -317,7 +322,9 @@ def test_the_last_epoch_of_version_2_brings_a_new_id() -> None:
 
 
 def test_a_fenced_producer_at_the_last_epoch_cannot_overflow_it() -> None:
-    coordinator = Coordinator(transaction(ONGOING, producer_epoch=LAST_EPOCH, start_ms=0, timeout_ms=1))
+    coordinator = Coordinator(
+        transaction(ONGOING, producer_epoch=LAST_EPOCH, start_ms=0, timeout_ms=1, client_version=V2)
+    )
     coordinator.apply(*coordinator.timed_out())
     coordinator.apply(coordinator.complete(ID))
     aborted = coordinator.end(ID, 7, LAST_EPOCH, commit=False, client_version=V2)

@@ -195,13 +195,19 @@ class TransactionCoordinator:
     def _end_v2(
         self, transaction: Transaction, producer_id: int, producer_epoch: int, commit: bool
     ) -> Result[Change, Producer]:
-        """The epoch tells a repeated request from the end of the next transaction (KIP-890)."""
+        """The epoch tells a repeated request from the end of the next transaction (KIP-890).
+
+        A repeated one it can be only if the end was of version 2: a classic producer that took over has an epoch that is
+        one higher too.
+        """
         is_after_rotation = (
             transaction.previous_producer_id == producer_id
             and producer_epoch == LAST_EPOCH
             and transaction.producer_epoch == 0
         )
-        is_repeated = is_after_rotation or transaction.producer_epoch == producer_epoch + 1
+        is_repeated = transaction.client_version >= V2 and (
+            is_after_rotation or transaction.producer_epoch == producer_epoch + 1
+        )
         is_current = transaction.producer_epoch == producer_epoch
         if producer_id != transaction.producer_id and not is_after_rotation:
             return _refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
