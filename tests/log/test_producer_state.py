@@ -7,7 +7,7 @@ import pytest
 from stoker.log.config import LogConfig
 from stoker.log.errors import AppendRefused, CorruptCheckpoint
 from stoker.log.partition import AppendResult, PartitionLog
-from stoker.log.producer_state import AppendOrigin, ProducerStates, last_sequence_of
+from stoker.log.producer_state import AppendOrigin, ProducerStates, TransactionMarker, last_sequence_of
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.record_batch import ControlType, build_end_transaction_batch
 from tests.log.batches import NOW_MS, FakeClock, batch, new_log, reopen, values_of
@@ -168,7 +168,7 @@ def test_snapshots_round_trip() -> None:
     states.add(5, 3, 13, 13, 103, 103, NOW_MS + 1, False)
     states.add(9, 0, MAX_SEQUENCE, 1, 120, 122, NOW_MS, True)
     states.add(8, 0, 0, 0, 110, 110, NOW_MS, True)
-    states.end_transaction(4, 2, 17, NOW_MS)
+    states.end_transaction(TransactionMarker(4, 2, True, 17), 99, NOW_MS)
     loaded = ProducerStates.from_snapshot(states.snapshot())
     assert list(loaded.entries) == [5, 9, 8, 4]
     assert loaded.entries[5].batches == states.entries[5].batches[-1:]

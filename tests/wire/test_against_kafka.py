@@ -222,7 +222,7 @@ def test_end_transaction_batches(kafka: Kafka, control_type: ControlType) -> Non
     batch = build_end_transaction_batch(
         control_type, producer_id=77, producer_epoch=3, timestamp=1_700_000_000_000, coordinator_epoch=9, base_offset=42
     )
-    answer = kafka.ask("batch", 0, 0, batch)
+    answer = kafka.ask("batch", 0, 0, bytes(batch))
     assert answer.written == batch
     assert answer.understood[0]["controlType"] == control_type.name
     assert answer.understood[0]["coordinatorEpoch"] == 9

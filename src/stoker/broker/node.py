@@ -125,7 +125,7 @@ class Node:
     def transaction_markers(self) -> "TransactionMarkers":
         from stoker.broker.transaction_markers import TransactionMarkers
 
-        return TransactionMarkers(clock=self.clock, groups=lambda: self.groups if self._has_groups else None)
+        return TransactionMarkers(lambda: self.groups if self._has_groups else None)
 
     @property
     def _has_transactions(self) -> bool:

@@ -20,7 +20,7 @@ from stoker.broker.log_replay import batches_of
 from stoker.broker.metadata import TRANSACTIONS_TOPIC
 from stoker.broker.partitions import Partition, Partitions
 from stoker.broker.topics import NewTopic
-from stoker.broker.transaction_markers import Marker, TransactionMarkers
+from stoker.broker.transaction_markers import TransactionMarkers
 from stoker.coordinators.result import Result
 from stoker.coordinators.transactions.coordinator import (
     Change,
@@ -33,13 +33,10 @@ from stoker.coordinators.transactions.transaction import TopicPartition, Transac
 from stoker.errors import CorruptRecords
 from stoker.log.errors import AppendRefused, LogError
 from stoker.log.partition import Clock, PartitionLog
+from stoker.log.producer_state import TransactionMarker
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.record_batch import append_record, build_batch_at, iterate_records, read_header
-from stoker.wire.transaction_records import (
-    decode_transaction_record,
-    encode_transaction_key,
-    encode_transaction_value,
-)
+from stoker.wire.transaction_records import decode_transaction_record, encode_transaction_key
 
 logger = getLogger("stoker.broker")
 
@@ -284,7 +281,7 @@ class TransactionService:
 
     def _write_markers(self, decided: Transaction, again: bool) -> list[PartitionLog] | None:
         """The logs that were written to; None if some marker could not be."""
-        marker = Marker(
+        marker = TransactionMarker(
             decided.producer_id,
             decided.producer_epoch,
             decided.state is TransactionState.PREPARE_COMMIT,
@@ -314,7 +311,7 @@ class TransactionService:
             return ErrorCode.NONE
         body = bytearray()
         for delta, (name, transaction) in enumerate(records):
-            value = None if transaction is None else encode_transaction_value(transaction.value())
+            value = None if transaction is None else transaction.encoded()
             append_record(body, 0, delta, encode_transaction_key(name), value)
         partition = self._log.partition_of(transactional_id)
         batch = build_batch_at(self._clock(), body, len(records))
@@ -404,7 +401,7 @@ class TransactionService:
                 turn_ends = monotonic() + _TURN_SECONDS
 
 
-def _has_marker(log: PartitionLog, marker: Marker) -> bool:
+def _has_marker(log: PartitionLog, marker: TransactionMarker) -> bool:
     """Whether this marker, or a later one, is in the log: then an earlier try got so far."""
     producer = log.active_producers().get(marker.producer_id)
     return producer is not None and producer.epoch >= marker.producer_epoch and producer.transaction_first_offset < 0

@@ -17,7 +17,13 @@ from stoker.log.config import LogConfig
 from stoker.log.errors import AppendRefused, CorruptCheckpoint, LogError, OffsetOutOfRange
 from stoker.log.files import NO_FILE, FileCache, RemovedFiles, SegmentFile, sync_directory
 from stoker.log.leader_epochs import LEADER_EPOCH_FILE, LeaderEpochs
-from stoker.log.producer_state import AppendOrigin, ProducerEntry, ProducerStates, last_sequence_of
+from stoker.log.producer_state import (
+    AppendOrigin,
+    ProducerEntry,
+    ProducerStates,
+    TransactionMarker,
+    last_sequence_of,
+)
 from stoker.log.recovery import RecoveredLog, activate, load_producers, remove_segment_files
 from stoker.log.retention import count_removable_segments
 from stoker.log.segment import (
@@ -43,8 +49,8 @@ from stoker.wire.record_batch import (
     LEADER_EPOCH_OFFSET,
     TRANSACTIONAL_FLAG,
     BatchHeader,
-    coordinator_epoch_of,
-    iterate_records,
+    ControlType,
+    build_end_transaction_batch,
 )
 
 logger = logging.getLogger("stoker.log")
@@ -273,7 +279,7 @@ class PartitionLog:
         active = self._active or self._activate()
         base_offset = self.log_end_offset
         headers = prepare_coordinator_batches(records, config, base_offset, leader_epoch)
-        for position, header in headers:
+        for _, header in headers:
             if header.producer_id >= 0:
                 producers = self._producers or self._load_producers()
                 producers.check(
@@ -283,9 +289,6 @@ class PartitionLog:
                     header.last_sequence,
                     AppendOrigin.COORDINATOR,
                 )
-                if header.is_control:
-                    marker = next(iterate_records(records[position : position + header.size], header.size))
-                    producers.check_marker(header.producer_id, coordinator_epoch_of(marker))
         last_offset = headers[-1][1].last_offset
         max_timestamp = max(header.max_timestamp for _, header in headers)
         if active.must_roll_before(len(records), last_offset, max_timestamp, now_ms, config):
@@ -301,11 +304,44 @@ class PartitionLog:
             self.log_end_offset = header.next_offset
             if header.producer_id >= 0:
                 producers = self._producers or self._load_producers()
-                aborted = producers.replay(header, records[position : position + header.size])
-                if aborted is not None:
-                    active.aborted_transactions.append(aborted)
-                    self._has_aborted_transactions = True
+                self._note_aborted(active, producers.replay(header, records[position : position + header.size]))
         return AppendResult(base_offset, last_offset, -1, self.log_start_offset)
+
+    def end_transaction(self, marker: TransactionMarker, *, leader_epoch: int) -> int:
+        """Append the control batch that ends a producer's transaction; returns its bytes. Raises AppendRefused."""
+        config = self.config
+        now_ms = self._clock()
+        active = self._active or self._activate()
+        producers = self._producers or self._load_producers()
+        producers.check_marker(marker)
+        offset = self.log_end_offset
+        batch = build_end_transaction_batch(
+            ControlType.COMMIT if marker.committed else ControlType.ABORT,
+            producer_id=marker.producer_id,
+            producer_epoch=marker.producer_epoch,
+            timestamp=now_ms,
+            coordinator_epoch=marker.coordinator_epoch,
+            base_offset=offset,
+            leader_epoch=leader_epoch,
+        )
+        size = len(batch)
+        if active.must_roll_before(size, offset, now_ms, now_ms, config):
+            active = self._roll_for(size, now_ms)
+        if leader_epoch != self._latest_epoch:
+            self.assign_leader_epoch(leader_epoch)
+        try:
+            active.write(memoryview(batch))
+        except OSError as problem:
+            raise self._storage_error(problem) from problem
+        active.add(size, offset, now_ms, config.index_interval_bytes)
+        self.log_end_offset = offset + 1
+        self._note_aborted(active, producers.end_transaction(marker, offset, now_ms))
+        return size
+
+    def _note_aborted(self, active: ActiveSegment, aborted: AbortedTransaction | None) -> None:
+        if aborted is not None:
+            active.aborted_transactions.append(aborted)
+            self._has_aborted_transactions = True
 
     def _storage_error(self, problem: OSError) -> AppendRefused:
         logger.error("could not append to %s: %s", self.directory, problem)

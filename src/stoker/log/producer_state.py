@@ -44,6 +44,15 @@ class AppendOrigin(Enum):
     COORDINATOR = "the broker itself: it may write control batches, several batches at once, and needs no sequences"
 
 
+class TransactionMarker(NamedTuple):
+    """How the transaction of a producer ends in a partition."""
+
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+    coordinator_epoch: int
+
+
 class AppendedBatch(NamedTuple):
     """One batch a producer wrote."""
 
@@ -111,10 +120,7 @@ class ProducerStates:
                 f"producer {producer_id} sent sequence {base_sequence}, expected is {expected}",
             )
         if epoch < entry.epoch:
-            raise AppendRefused(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"producer {producer_id} sent epoch {epoch}, the current one is {entry.epoch}",
-            )
+            raise _old_epoch(producer_id, epoch, entry.epoch)
         if base_sequence != 0 and origin is AppendOrigin.CLIENT and entry.epoch != NO_PRODUCER_EPOCH:
             raise AppendRefused(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -156,14 +162,18 @@ class ProducerStates:
             entry.transaction_first_offset = first_offset
             self.open_transactions[producer_id] = first_offset
 
-    def check_marker(self, producer_id: int, coordinator_epoch: int) -> None:
-        """A coordinator that was replaced may not end transactions any more."""
-        entry = self.entries.get(producer_id)
-        if entry is not None and coordinator_epoch < entry.coordinator_epoch:
+    def check_marker(self, marker: TransactionMarker) -> None:
+        """Neither a producer nor a coordinator that was replaced may end transactions any more. Raises AppendRefused."""
+        entry = self.entries.get(marker.producer_id)
+        if entry is None:
+            return
+        if marker.producer_epoch < entry.epoch:
+            raise _old_epoch(marker.producer_id, marker.producer_epoch, entry.epoch)
+        if marker.coordinator_epoch < entry.coordinator_epoch:
             raise AppendRefused(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,
-                f"a coordinator of epoch {coordinator_epoch} ended a transaction of producer {producer_id}, "
-                f"the current one has epoch {entry.coordinator_epoch}",
+                f"a coordinator of epoch {marker.coordinator_epoch} ended a transaction of producer "
+                f"{marker.producer_id}, the current one has epoch {entry.coordinator_epoch}",
             )
 
     def replay(self, header: BatchHeader, batch: memoryview) -> AbortedTransaction | None:
@@ -183,29 +193,25 @@ class ProducerStates:
             )
             return None
         try:
-            marker = next(iterate_records(batch, _MAX_MARKER_BYTES), None)
+            record = next(iterate_records(batch, _MAX_MARKER_BYTES), None)
             # An empty control batch is what compaction leaves of a transaction that is gone altogether.
-            control_type = None if marker is None else control_type_of(marker)
-            if marker is None or control_type is None:
+            control_type = None if record is None else control_type_of(record)
+            if record is None or control_type is None:
                 return None
-            first_offset = self.end_transaction(
-                header.producer_id, header.producer_epoch, coordinator_epoch_of(marker), marker.timestamp
+            marker = TransactionMarker(
+                header.producer_id,
+                header.producer_epoch,
+                control_type is ControlType.COMMIT,
+                coordinator_epoch_of(record),
             )
         except CorruptRecords as problem:
             logger.warning("ignoring the control batch at offset %d: %s", header.base_offset, problem)
             return None
-        if control_type is not ControlType.ABORT or first_offset < 0:
-            return None
-        first_unstable_offset = self.first_unstable_offset
-        return AbortedTransaction(
-            header.producer_id,
-            first_offset,
-            header.last_offset,
-            header.next_offset if first_unstable_offset is None else first_unstable_offset,
-        )
+        return self.end_transaction(marker, header.last_offset, record.timestamp)
 
-    def end_transaction(self, producer_id: int, epoch: int, coordinator_epoch: int, timestamp: int) -> int:
-        """A commit or abort marker was written; returns where the transaction began, -1 if there was none."""
+    def end_transaction(self, marker: TransactionMarker, offset: int, timestamp: int) -> AbortedTransaction | None:
+        """A marker was written at this offset; tells of the transaction that it aborted, if there was one."""
+        producer_id, epoch, committed, coordinator_epoch = marker
         entry = self.entries.get(producer_id)
         if entry is None:
             entry = self.entries[producer_id] = ProducerEntry()
@@ -217,7 +223,11 @@ class ProducerStates:
         entry.last_timestamp = timestamp
         entry.transaction_first_offset = -1
         self.open_transactions.pop(producer_id, None)
-        return first_offset
+        if committed or first_offset < 0:
+            return None
+        first_unstable_offset = self.first_unstable_offset
+        last_stable_offset = offset + 1 if first_unstable_offset is None else first_unstable_offset
+        return AbortedTransaction(producer_id, first_offset, offset, last_stable_offset)
 
     @property
     def first_unstable_offset(self) -> int | None:
@@ -303,3 +313,9 @@ class ProducerStates:
                 transactions.append((transaction_first_offset, producer_id))
         states.open_transactions = {producer_id: first_offset for first_offset, producer_id in sorted(transactions)}
         return states
+
+
+def _old_epoch(producer_id: int, epoch: int, current: int) -> AppendRefused:
+    return AppendRefused(
+        ErrorCode.INVALID_PRODUCER_EPOCH, f"producer {producer_id} sent epoch {epoch}, the current one is {current}"
+    )

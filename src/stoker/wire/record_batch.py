@@ -45,6 +45,10 @@ _NULL = b"\1"
 """The length -1."""
 _CONTROL_KEY = Layout(">hh")
 _END_TRANSACTION_MARKER = Layout(">hi")
+_END_TRANSACTION_RECORD = Layout(">5shhchib")
+"""A whole record, in which all lengths and deltas are known: its key and value are those above."""
+_BEFORE_CONTROL_KEY = bytes((32, 0, 0, 0, 8))
+_BEFORE_CONTROL_VALUE = bytes((12,))
 
 
 class TimestampType(IntEnum):
@@ -418,19 +422,32 @@ def build_end_transaction_batch(
     coordinator_epoch: int = 0,
     base_offset: int = 0,
     leader_epoch: int = NO_LEADER_EPOCH,
-) -> bytes:
-    """The control batch that ends a transaction of this producer in a partition."""
-    key = _CONTROL_KEY.pack(0, control_type)
-    value = _END_TRANSACTION_MARKER.pack(0, coordinator_epoch)
-    return build_batch(
-        [Record(timestamp=timestamp, key=key, value=value)],
-        base_offset=base_offset,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        leader_epoch=leader_epoch,
-        control=True,
-        transactional=True,
+) -> bytearray:
+    """The control batch that ends a transaction of this producer in a partition. It may be written into."""
+    batch = bytearray(HEADER_SIZE + _END_TRANSACTION_RECORD.size)
+    HEADER.pack_into(
+        batch,
+        0,
+        base_offset,
+        len(batch) - LENGTH_OFFSET,
+        leader_epoch,
+        MAGIC,
+        0,
+        TRANSACTIONAL_FLAG | CONTROL_FLAG,
+        0,
+        timestamp,
+        timestamp,
+        producer_id,
+        producer_epoch,
+        NO_SEQUENCE,
+        1,
     )
+    _END_TRANSACTION_RECORD.pack_into(
+        batch, HEADER_SIZE, _BEFORE_CONTROL_KEY, 0, control_type, _BEFORE_CONTROL_VALUE, 0, coordinator_epoch, 0
+    )
+    with memoryview(batch) as view:
+        _CRC.pack_into(batch, CRC_OFFSET, crc32c(view[ATTRIBUTES_OFFSET:]))
+    return batch
 
 
 def control_type_of(record: Record) -> ControlType | None:

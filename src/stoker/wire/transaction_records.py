@@ -4,6 +4,7 @@ As in `__consumer_offsets` a key starts with the record's type and a value with 
 the transactional id away. Kafka's `TransactionLogMessageFormatter` reads what is written here, and Kafka 4.3 would load it.
 """
 
+from functools import lru_cache
 from struct import Struct as Layout
 from typing import NamedTuple
 
@@ -14,6 +15,15 @@ _INT16 = Layout(">h")
 _RECORD_TYPE = 0
 _WRITTEN_VERSION = 1
 """What Kafka writes once `transaction.version` is finalised at 1 or above."""
+
+
+_BEFORE_PARTITIONS = Layout(">hqhib")
+_TIMESTAMPS = Layout(">qq")
+_NULL = b"\0"
+_NOTHING_TAGGED = b"\0"
+_CLIENT_VERSION = Layout(">3sh")
+_TAGGED_CLIENT_VERSION = bytes((1, 2, 2))
+"""One tagged field, of tag 2 and with so many bytes."""
 
 
 class TransactionLogKey(Message, versions="0"):
@@ -46,11 +56,49 @@ class TransactionLogRecord(NamedTuple):
     value: TransactionLogValue | None
 
 
+@lru_cache(maxsize=4096)
 def encode_transaction_key(transactional_id: str) -> bytes:
     """The key of a log record. Raises UnencodableMessage."""
     out = bytearray(_INT16.pack(_RECORD_TYPE))
     TransactionLogKey(transactional_id=transactional_id).encode_into(out, 0)
     return bytes(out)
+
+
+def encode_plain_value(
+    *,
+    producer_id: int,
+    producer_epoch: int,
+    timeout_ms: int,
+    status: int,
+    partitions: frozenset[tuple[str, int]] | None,
+    update_ms: int,
+    start_ms: int,
+    client_version: int,
+) -> bytes:
+    """The same, quickly, of a transaction whose producer id neither has replaced another nor is about to be replaced."""
+    return b"".join(
+        (
+            _BEFORE_PARTITIONS.pack(_WRITTEN_VERSION, producer_id, producer_epoch, timeout_ms, status),
+            _NULL if partitions is None else _encoded_partitions(partitions),
+            _TIMESTAMPS.pack(update_ms, start_ms),
+            _CLIENT_VERSION.pack(_TAGGED_CLIENT_VERSION, client_version) if client_version else _NOTHING_TAGGED,
+        )
+    )
+
+
+@lru_cache(maxsize=1024)  # a producer writes to the same partitions again and again
+def _encoded_partitions(partitions: frozenset[tuple[str, int]]) -> bytes:
+    out = bytearray()
+    value = TransactionLogValue(transaction_partitions=partitions_by_topic(partitions))
+    value.encode_into(out, _WRITTEN_VERSION)
+    return bytes(out[_BEFORE_PARTITIONS.size - _INT16.size : -_TIMESTAMPS.size - len(_NOTHING_TAGGED)])
+
+
+def partitions_by_topic(partitions: frozenset[tuple[str, int]]) -> list[TransactionPartitions]:
+    by_topic: dict[str, list[int]] = {}
+    for topic, index in sorted(partitions):
+        by_topic.setdefault(topic, []).append(index)
+    return [TransactionPartitions(topic=topic, partition_ids=indexes) for topic, indexes in by_topic.items()]
 
 
 def encode_transaction_value(value: TransactionLogValue) -> bytes:

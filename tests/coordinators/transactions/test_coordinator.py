@@ -15,6 +15,7 @@ from stoker.coordinators.transactions.coordinator import (
 from stoker.coordinators.transactions.states import TransactionState
 from stoker.coordinators.transactions.transaction import CLASSIC, LAST_EPOCH, V2, Transaction
 from stoker.wire.error_codes import ErrorCode
+from stoker.wire.transaction_records import encode_transaction_value
 
 ID = "orders-1"
 PARTITIONS = frozenset([("orders", 0), ("payments", 3)])
@@ -412,6 +413,7 @@ def all_states() -> Iterable[Transaction]:
 @pytest.mark.parametrize("known", list(all_states()), ids=lambda known: known.state.title)
 def test_what_is_written_is_what_is_read(known: Transaction) -> None:
     assert Transaction.from_value(ID, known.value()) == known
+    assert known.encoded() == encode_transaction_value(known.value())
 
 
 def test_the_titles_are_kafkas() -> None:

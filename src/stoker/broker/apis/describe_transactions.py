@@ -10,6 +10,7 @@ from stoker.wire.messages.describe_transactions import (
     TopicData,
     TransactionState,
 )
+from stoker.wire.transaction_records import partitions_by_topic
 
 decode = DescribeTransactionsRequest.decode
 
@@ -39,7 +40,5 @@ def _describe(node: Node, transactional_id: str) -> TransactionState:
 
 
 def _topics(transaction: Transaction) -> list[TopicData]:
-    by_topic: dict[str, list[int]] = {}
-    for topic, index in sorted(transaction.partitions):
-        by_topic.setdefault(topic, []).append(index)
-    return [TopicData(topic=topic, partitions=indexes) for topic, indexes in by_topic.items()]
+    topics = partitions_by_topic(transaction.partitions)
+    return [TopicData(topic=topic.topic, partitions=topic.partition_ids) for topic in topics]

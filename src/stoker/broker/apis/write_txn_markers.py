@@ -6,7 +6,7 @@ with it what no coordinator knows (`stoker transactions abort`, `kafka-transacti
 
 from stoker.broker.node import Node
 from stoker.broker.request import RequestContext
-from stoker.broker.transaction_markers import Marker
+from stoker.log.producer_state import TransactionMarker
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -49,5 +49,7 @@ def _write(node: Node, marker: WritableTxnMarker, topic: str, index: int) -> Err
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return node.transaction_markers.write(
         partition,
-        Marker(marker.producer_id, marker.producer_epoch, marker.transaction_result, marker.coordinator_epoch),
+        TransactionMarker(
+            marker.producer_id, marker.producer_epoch, marker.transaction_result, marker.coordinator_epoch
+        ),
     )

@@ -3,7 +3,12 @@
 from typing import Final, NamedTuple, Self
 
 from stoker.coordinators.transactions.states import TransactionState
-from stoker.wire.transaction_records import TransactionLogValue, TransactionPartitions
+from stoker.wire.transaction_records import (
+    TransactionLogValue,
+    encode_plain_value,
+    encode_transaction_value,
+    partitions_by_topic,
+)
 
 TopicPartition = tuple[str, int]
 
@@ -113,10 +118,6 @@ class Transaction(NamedTuple):
     # -- in the log -------------------------------------------------------------------------------------------------
 
     def value(self) -> TransactionLogValue:
-        by_topic: dict[str, list[int]] = {}
-        for topic, index in sorted(self.partitions):
-            by_topic.setdefault(topic, []).append(index)
-        partitions = [TransactionPartitions(topic=topic, partition_ids=indexes) for topic, indexes in by_topic.items()]
         return TransactionLogValue(
             producer_id=self.producer_id,
             previous_producer_id=self.previous_producer_id,
@@ -124,11 +125,28 @@ class Transaction(NamedTuple):
             producer_epoch=self.producer_epoch,
             transaction_timeout_ms=self.timeout_ms,
             transaction_status=self.state.value,
-            # Kafka reads a list for an empty transaction and null for none, and takes both for none.
-            transaction_partitions=None if self.state is TransactionState.EMPTY else partitions,
+            # Kafka too writes null for none yet and an empty list for none any more.
+            transaction_partitions=None
+            if self.state is TransactionState.EMPTY
+            else partitions_by_topic(self.partitions),
             transaction_last_update_timestamp_ms=self.update_ms,
             transaction_start_timestamp_ms=self.start_ms,
             client_transaction_version=self.client_version,
+        )
+
+    def encoded(self) -> bytes:
+        """The value of its log record."""
+        if self.previous_producer_id != NO_PRODUCER_ID or self.next_producer_id != NO_PRODUCER_ID:
+            return encode_transaction_value(self.value())
+        return encode_plain_value(
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            timeout_ms=self.timeout_ms,
+            status=self.state.value,
+            partitions=None if self.state is TransactionState.EMPTY else self.partitions,
+            update_ms=self.update_ms,
+            start_ms=self.start_ms,
+            client_version=self.client_version,
         )
 
     @classmethod
