@@ -25,6 +25,7 @@ ENTRIES: Final = {
     "produce": Entry("Write records to a topic.", "stoker.cli.produce"),
     "consume": Entry("Read records from topics.", "stoker.cli.consume"),
     "groups": Entry("Describe, reset and delete consumer groups.", "stoker.cli.groups"),
+    "transactions": Entry("List, describe and abort transactions; find those that hang.", "stoker.cli.transactions"),
     "configs": Entry("Describe and alter the configs of topics, brokers and groups.", "stoker.cli.configs"),
     "records": Entry("Delete records from the start of partitions.", "stoker.cli.records"),
     "brokers": Entry("List the brokers of a cluster.", "stoker.cli.cluster", "brokers"),

@@ -33,6 +33,15 @@ def complete_groups(context: typer.Context, incomplete: str) -> list[str]:
     return _completed(context, incomplete, names)
 
 
+def complete_transactional_ids(context: typer.Context, incomplete: str) -> list[str]:
+    def names(cluster: "Cluster") -> Iterable[str]:
+        from stoker.client.admin.transactions import list_transactions
+
+        return [transaction.transactional_id for transaction in list_transactions(cluster)]
+
+    return _completed(context, incomplete, names)
+
+
 def complete_brokers(context: typer.Context, incomplete: str) -> list[str]:
     return _completed(context, incomplete, lambda cluster: [str(node_id) for node_id in sorted(cluster.brokers())])
 

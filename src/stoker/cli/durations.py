@@ -19,3 +19,16 @@ def parse_duration_ms(option: str, text: str) -> int:
     if not parts:
         wrong_usage(f"{option} {text}: no duration; the form is PnDTnHnMnS, such as PT2H or P7D, or 2h, 7d, 90m")
     return round(sum(float(number) * _SECONDS[unit] for unit, number in parts.items()) * 1000)
+
+
+def shown_duration(milliseconds: int) -> str:
+    """For people, and to be typed again: `2d3h`, `1h5m`, `59m10s`, `1.25s`; no finer than two units."""
+    if milliseconds < 60_000:
+        return f"{max(0, milliseconds) / 1000:g}s"
+    left = milliseconds // 1000
+    parts = []
+    for unit, seconds in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):
+        count, left = divmod(left, seconds)
+        parts.append((count, unit))
+    largest = next(index for index, (count, _) in enumerate(parts) if count)
+    return "".join(f"{count}{unit}" for count, unit in parts[largest : largest + 2] if count)

@@ -6,9 +6,10 @@ from typing import Annotated, Final
 
 import typer
 
+from stoker.cli.choices import choices
 from stoker.cli.completion import complete_groups, complete_topics
 from stoker.cli.connection import BootstrapServer, CommandConfig, connect
-from stoker.cli.failure import CommandFailed, did_you_mean, no_such, wrong_usage
+from stoker.cli.failure import CommandFailed, no_such, wrong_usage
 from stoker.cli.noun import examples, noun
 from stoker.cli.output import Json, Yes, confirm, print_json, print_table, say
 from stoker.client.admin.groups import Group, delete_groups, describe_group, list_groups
@@ -59,7 +60,7 @@ def list_(
     json: Json = False,
 ) -> None:
     """List the groups of a cluster."""
-    states, types = _choices("--state", state, _STATES), _choices("--type", type_, _TYPES)
+    states, types = choices("--state", state, _STATES), choices("--type", type_, _TYPES)
     with connect(bootstrap_server, command_config) as cluster:
         groups = list_groups(cluster, states=states, types=types)
     if json:
@@ -275,15 +276,3 @@ def find_group(cluster: Cluster, group_id: str) -> Group | None:
                 f"group {group_id!r} is not a consumer group, but of type {types[group_id]}"
             ) from refused
         return None
-
-
-def _choices(option: str, text: str | None, known: Sequence[str]) -> list[str]:
-    """Names that Kafka has, in Kafka's spelling, from a list with commas in any spelling."""
-    spellings = {name.lower(): name for name in known}
-    chosen = []
-    for word in (text or "").split(","):
-        if word.strip() and word.strip().lower() not in spellings:
-            wrong_usage(f"{option} {word.strip()}: choose from {', '.join(known)}{did_you_mean(word.strip(), known)}")
-        if word.strip():
-            chosen.append(spellings[word.strip().lower()])
-    return chosen

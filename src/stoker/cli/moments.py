@@ -5,7 +5,7 @@
 """
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from stoker.errors import StokerError
@@ -43,3 +43,12 @@ def parse_moment(text: str, now_ms: int) -> int:
     # Whole numbers all the way: a float would lose milliseconds.
     since = moment - _EPOCH
     return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
+
+
+def shown_moment(milliseconds: int) -> str:
+    """In UTC and to the millisecond, as it can be typed again: `2026-02-01T12:30:00.000Z`."""
+    try:
+        moment = _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:  # a producer may write any number
+        return str(milliseconds)
+    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"

@@ -10,7 +10,7 @@ from stoker import __version__
 from stoker.client.address import Address
 from stoker.client.errors import ConnectionLost, NotKafka, RequestTimedOut, UnsupportedByBroker, raise_if_refused
 from stoker.client.transport import open_transport
-from stoker.errors import MalformedMessage
+from stoker.errors import MalformedMessage, UnencodableMessage
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.frames import RequestHeader, decode_response_header, encode_request_header
 from stoker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -63,7 +63,12 @@ class Connection:
         Raises ConnectionLost, RequestTimedOut, NotKafka, UnsupportedByBroker.
         """
         version = self._common_version(type(request), up_to)
-        frame = self._exchange(request, version, timeout)
+        try:
+            frame = self._exchange(request, version, timeout)
+        except UnencodableMessage as error:
+            if version == self._highest_version(type(request), up_to):
+                raise
+            raise UnsupportedByBroker(f"the broker at {self.address} is too old for this request: {error}") from None
         return self._decode(frame, response, version)
 
     def close(self) -> None:
@@ -88,7 +93,7 @@ class Connection:
         offered = self._offered.get(request.API_KEY)
         if offered is None:
             raise UnsupportedByBroker(f"the broker at {self.address} has no {name} API")
-        highest = request.MAX_VERSION if up_to is None else up_to
+        highest = self._highest_version(request, up_to)
         version = min(highest, offered[1])
         if version < max(request.MIN_VERSION, offered[0]):
             raise UnsupportedByBroker(
@@ -96,6 +101,10 @@ class Connection:
                 f"{request.MIN_VERSION}-{highest}"
             )
         return version
+
+    @staticmethod
+    def _highest_version(request: type[Request], up_to: int | None) -> int:
+        return request.MAX_VERSION if up_to is None else up_to
 
     def _exchange(self, request: Request, version: int, timeout: float) -> bytearray:
         """Send, and give the frame that answers: its correlation id is checked, its body is not decoded."""
