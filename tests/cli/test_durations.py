@@ -2,7 +2,7 @@
 
 import pytest
 
-from stoker.cli.durations import parse_duration_ms
+from stoker.cli.durations import parse_duration_ms, shown_duration
 from stoker.cli.failure import WrongUsage
 
 
@@ -29,3 +29,23 @@ def test_durations(text: str, milliseconds: int) -> None:
 def test_no_durations(text: str) -> None:
     with pytest.raises(WrongUsage, match=f"--by-duration {text}: no duration"):
         parse_duration_ms("--by-duration", text)
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (-5, "0s"),
+        (0, "0s"),
+        (1_250, "1.25s"),
+        (59_999, "59.999s"),
+        (60_000, "1m"),
+        (3_550_999, "59m10s"),
+        (3_600_000, "1h"),
+        (3_905_000, "1h5m"),
+        (86_400_000, "1d"),
+        (183_900_000, "2d3h"),
+    ],
+)
+def test_shown(milliseconds: int, text: str) -> None:
+    assert shown_duration(milliseconds) == text
+    assert 0 <= max(0, milliseconds) - parse_duration_ms("--by-duration", text) <= max(0, milliseconds) // 10

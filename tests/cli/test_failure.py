@@ -19,7 +19,9 @@ def nobody() -> str:
         return f"127.0.0.1:{listener.getsockname()[1]}"
 
 
-@pytest.mark.parametrize("noun", [["topics", "list"], ["groups", "list"], ["brokers"], ["cluster-id"]])
+@pytest.mark.parametrize(
+    "noun", [["topics", "list"], ["groups", "list"], ["transactions", "list"], ["brokers"], ["cluster-id"]]
+)
 def test_nobody_listens(noun: list[str]) -> None:
     run = CommandLine(nobody())
     assert run.fails(*noun) == (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stoker.cli.moments import MalformedMoment, parse_moment
+from stoker.cli.moments import MalformedMoment, parse_moment, shown_moment
 
 NOW = 1_767_225_600_000  # 2026-01-01T00:00:00Z
 
@@ -37,3 +37,18 @@ def test_refuses_with_the_choices(text: str) -> None:
     with pytest.raises(MalformedMoment, match=r"no point in time; give a date.*-2h.*milliseconds") as refused:
         parse_moment(text, NOW)
     assert repr(text) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (NOW, "2026-01-01T00:00:00.000Z"),
+        (NOW + 1, "2026-01-01T00:00:00.001Z"),
+        (-1, "1969-12-31T23:59:59.999Z"),
+        (2**63 - 1, "9223372036854775807"),
+    ],
+)
+def test_shown(milliseconds: int, text: str) -> None:
+    """As it can be typed again, whatever a producer wrote."""
+    assert shown_moment(milliseconds) == text
+    assert parse_moment(text, NOW) == milliseconds

@@ -8,9 +8,11 @@ import pytest
 from stoker.client.address import Address
 from stoker.client.connection import MAX_RESPONSE_BYTES, Connection
 from stoker.client.errors import CannotConnect, ConnectionLost, NotKafka, RequestTimedOut, UnsupportedByBroker
+from stoker.errors import UnencodableMessage
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from stoker.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from stoker.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from stoker.wire.messages.metadata import MetadataRequest, MetadataResponse
 from tests.client.scripted_broker import Answer, Asked, ScriptedBroker, framed, offering, scripted_broker
 
@@ -88,6 +90,24 @@ def test_versions_that_do_not_meet() -> None:
         connection = opened(broker)
         with pytest.raises(UnsupportedByBroker, match="speaks Metadata 90-99, this needs 0-13"):
             connection.send(MetadataRequest(), MetadataResponse, timeout=10)
+        connection.close()
+
+
+def test_a_field_that_the_broker_is_too_old_for() -> None:
+    """What was asked for would be left out of the request, and the answer be to another question."""
+
+    def versions(asked: Asked) -> bytes:
+        api = ApiVersion(api_key=ListTransactionsRequest.API_KEY, min_version=0, max_version=1)
+        return framed(asked, ApiVersionsResponse(api_keys=[api]))
+
+    request = ListTransactionsRequest(transactional_id_pattern="payments-.*")
+    with scripted_broker(versions) as broker:
+        connection = opened(broker)
+        with pytest.raises(UnsupportedByBroker, match=r"is too old for this request: .*transactional_id_pattern"):
+            connection.send(request, ListTransactionsResponse, timeout=10)
+        with pytest.raises(UnencodableMessage):  # the caller's own mistake stays one
+            connection.send(request, ListTransactionsResponse, timeout=10, up_to=1)
+        assert connection.is_open
         connection.close()
 
 

@@ -25,7 +25,7 @@ def print_descriptions(descriptions: Sequence[TransactionDescription], now: int)
             each.state,
             shown_duration(each.timeout_ms),
             _moment(each.start_time_ms),
-            None if each.start_time_ms is None else shown_duration(now - each.start_time_ms),
+            _duration(each.duration_ms(now)),
             ",".join(map(str, each.partitions)) or None,
         )
         for each in descriptions
@@ -34,7 +34,6 @@ def print_descriptions(descriptions: Sequence[TransactionDescription], now: int)
 
 
 def transaction_as_json(description: TransactionDescription, now: int) -> dict[str, Any]:
-    start = description.start_time_ms
     return {
         "transactional_id": description.transactional_id,
         "coordinator": description.coordinator,
@@ -42,8 +41,8 @@ def transaction_as_json(description: TransactionDescription, now: int) -> dict[s
         "producer_epoch": description.producer_epoch,
         "state": description.state,
         "timeout_ms": description.timeout_ms,
-        "start_time_ms": start,
-        "duration_ms": None if start is None else now - start,
+        "start_time_ms": description.start_time_ms,
+        "duration_ms": description.duration_ms(now),
         "partitions": [each._asdict() for each in description.partitions],
     }
 
@@ -84,7 +83,7 @@ def print_hanging(transactions: Sequence[OpenTransaction], now: int) -> None:
                 each.producer.coordinator_epoch,
                 each.producer.transaction_start_offset,
                 _moment(each.producer.last_timestamp),
-                None if each.producer.last_timestamp is None else shown_duration(now - each.producer.last_timestamp),
+                _duration(_silence_ms(each, now)),
                 None if each.coordinated is None else each.coordinated.transactional_id,
             )
             for each in transactions
@@ -93,14 +92,23 @@ def print_hanging(transactions: Sequence[OpenTransaction], now: int) -> None:
 
 
 def hanging_as_json(transaction: OpenTransaction, now: int) -> dict[str, Any]:
-    last = transaction.producer.last_timestamp
     coordinated = transaction.coordinated
     return {
         **producer_as_json(transaction.partition, transaction.producer),
-        "duration_ms": None if last is None else now - last,
+        "duration_ms": _silence_ms(transaction, now),
         "transactional_id": None if coordinated is None else coordinated.transactional_id,
         "state": None if coordinated is None else coordinated.state,
     }
+
+
+def _silence_ms(transaction: OpenTransaction, now: int) -> int | None:
+    """Since it last wrote: where it began is known, not when."""
+    last = transaction.producer.last_timestamp
+    return None if last is None else now - last
+
+
+def _duration(milliseconds: int | None) -> str | None:
+    return None if milliseconds is None else shown_duration(milliseconds)
 
 
 def _moment(milliseconds: int | None) -> str | None:

@@ -30,6 +30,7 @@ from stoker.client.admin.producers import Producers, describe_producers
 from stoker.client.admin.topics import list_topics
 from stoker.client.admin.transactions import (
     ANY_DURATION,
+    OPEN_STATES,
     STATES,
     TransactionDescription,
     describe_transaction,
@@ -112,6 +113,8 @@ def list_(
 ) -> None:
     """List the transactional ids that coordinators know, and the states of their transactions."""
     states = choices("--state", state, STATES)
+    if duration_filter is not None and not states:  # else brokers count from the start of what has ended too
+        states = list(OPEN_STATES)
     longer_than_ms = ANY_DURATION if duration_filter is None else _milliseconds("--duration-filter", duration_filter)
     with _connected(bootstrap_server, command_config) as cluster:
         transactions = list_transactions(
@@ -282,11 +285,11 @@ def find_hanging(
     elif hanging:
         print_hanging(hanging, now)
     _fail_for_refused(known, broker)
-    if hanging:
+    if hanging and not json:
         (name, number), first = hanging[0].partition, hanging[0].producer.transaction_start_offset
         command = f"stoker transactions abort --topic {name} --partition {number} --start-offset {first}"
         say(f"`{command}` aborts the first of them.")
-    elif not json:
+    elif not hanging and not json:
         say(f"No transactions hang in the {len(searched)} partitions that were looked at.")
 
 

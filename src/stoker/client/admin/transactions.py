@@ -27,6 +27,9 @@ STATES: Final = (
 )
 """Those that ListTransactions tells of. `Dead`, the eighth, is of ids that are being forgotten."""
 
+OPEN_STATES: Final = (ONGOING, PREPARE_COMMIT, PREPARE_ABORT, PREPARE_EPOCH_FENCE)
+"""Of a transaction that has not ended in all its partitions."""
+
 ANY_DURATION: Final = -1
 _WITHOUT_TWO_PHASES: Final = 5
 """Version 6 of InitProducerId is for transactions whose outcome somebody else decides (KIP-939)."""
@@ -48,7 +51,7 @@ class Producer(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TransactionDescription:
-    """`start_time_ms` is None while no transaction is open; `partitions` are those that await a marker."""
+    """`start_time_ms` is of the last transaction, None if there was none; `partitions` are those that await a marker."""
 
     transactional_id: str
     coordinator: int | None
@@ -58,6 +61,14 @@ class TransactionDescription:
     timeout_ms: int
     start_time_ms: int | None
     partitions: tuple[TopicPartition, ...]
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in OPEN_STATES
+
+    def duration_ms(self, now: int) -> int | None:
+        """How long a transaction has been open; None if none is."""
+        return now - self.start_time_ms if self.is_open and self.start_time_ms is not None else None
 
 
 def list_transactions(
@@ -70,6 +81,7 @@ def list_transactions(
 ) -> list[ListedTransaction]:
     """The transactional ids of all coordinators, by name; only those that every given filter lets through.
 
+    The duration is counted from the start of the last transaction, also if that has ended or there was none.
     Raises KafkaRefused, and UnsupportedByBroker if a broker does not know a filter that is given.
     """
     request = ListTransactionsRequest(
