@@ -16,7 +16,9 @@ from stoker.wire.messages.metadata import MetadataRequest, MetadataResponse, Met
 from tests.apache_kafka import CLASS_PATH, FAST_START
 from tests.cli.command_line import BOTH, CommandLine
 from tests.cli.test_application import at_a_terminal, complete
-from tests.cli.transactional_producer import (
+from tests.client.scripted_broker import Answer, Asked, framed, scripted_broker
+from tests.clients.client import eventually
+from tests.raw_transactional_producer import (
     HOUR_MS,
     TransactionalProducer,
     last_stable_offset,
@@ -24,8 +26,6 @@ from tests.cli.transactional_producer import (
     produce_unverified,
     without_verification,
 )
-from tests.client.scripted_broker import Answer, Asked, framed, scripted_broker
-from tests.clients.client import eventually
 
 COLUMNS_OF_KAFKAS_TOOL = (
     "partition",

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from stoker.client.admin.leaders import by_leader
+from stoker.client.admin.leaders import by_leader, by_replica
 from stoker.client.cluster import Cluster
 from stoker.client.errors import KafkaRefused, raise_if_refused
-from stoker.client.targets import Broker, LeaderOf, Target
+from stoker.client.targets import Broker, LeaderOf
 from stoker.client.topic_partition import TopicPartition, by_topic
 from stoker.wire.messages.describe_producers import (
     DescribeProducersRequest,
@@ -41,20 +41,15 @@ def describe_producers(
     cluster: Cluster, partitions: Iterable[TopicPartition], *, on_broker: int | None = None
 ) -> Producers:
     """The producers of each partition, as its leader knows them or, if given, the replica on a broker."""
-    wanted = list(partitions)
+    wanted = pending = list(partitions)
     found: Producers = {}
-    if on_broker is not None:
-        for batch in _batches(wanted):
-            found |= _ask(cluster, batch, Broker(on_broker))
-        return {partition: found[partition] for partition in wanted}
-    pending = wanted
     for attempt in cluster.attempts() if wanted else ():
-        leaders = by_leader(cluster, pending)
-        found |= leaders.refused  # for good: a partition that is not there, or has no leader, may stay so for hours
+        brokers = by_leader(cluster, pending) if on_broker is None else by_replica(cluster, pending, on_broker)
+        found |= brokers.refused  # for good: a partition that is not there, or has no leader, may stay so for hours
         answered: Producers = {}
-        for led in leaders.partitions.values():
-            for batch in _batches(led):
-                answered |= _ask(cluster, batch, LeaderOf(*batch[0]))
+        for node_id, held in brokers.partitions.items():
+            for start in range(0, len(held), _PARTITIONS_AT_ONCE):
+                answered |= _ask(cluster, held[start : start + _PARTITIONS_AT_ONCE], node_id)
         found |= answered
         pending = [each for each, result in answered.items() if _is_worth_another_try(result)]
         if attempt.is_last or not pending:
@@ -98,9 +93,9 @@ def open_transactions(producers: Mapping[TopicPartition, object]) -> Iterator[tu
                 yield partition, producer
 
 
-def _ask(cluster: Cluster, partitions: Sequence[TopicPartition], to: Target) -> Producers:
+def _ask(cluster: Cluster, partitions: Sequence[TopicPartition], node_id: int) -> Producers:
     topics = [TopicRequest(name=topic, partition_indexes=indexes) for topic, indexes in by_topic(partitions).items()]
-    answer = cluster.send(DescribeProducersRequest(topics=topics), DescribeProducersResponse, to=to)
+    answer = cluster.send(DescribeProducersRequest(topics=topics), DescribeProducersResponse, to=Broker(node_id))
     return {
         TopicPartition(topic.name, each.partition_index): KafkaRefused(each.error_code, each.error_message)
         if each.error_code
@@ -127,11 +122,6 @@ def _known(number: int) -> int | None:
 
 def _marker_error(answer: "WriteTxnMarkersResponse") -> int:
     return answer.markers[0].topics[0].partitions[0].error_code
-
-
-def _batches(partitions: list[TopicPartition]) -> Iterator[list[TopicPartition]]:
-    for start in range(0, len(partitions), _PARTITIONS_AT_ONCE):
-        yield partitions[start : start + _PARTITIONS_AT_ONCE]
 
 
 def _is_worth_another_try(result: list[ActiveProducer] | KafkaRefused) -> bool:
