@@ -38,7 +38,8 @@ from stoker.wire.messages.produce import (
 from stoker.wire.record_batch import Record, build_batch
 
 HOUR_MS = 3_600_000
-TIMEOUT_MS = 60_000
+TIMEOUT_MS = 600_000
+"""Longer than any test."""
 VERIFICATION = "transaction.partition.verification.enable"
 
 

@@ -30,7 +30,10 @@ def test_help_names_every_command(run: CommandLine) -> None:
         assert entry.explanation[:40] in listed
 
 
-@pytest.mark.parametrize("command", ["topics list", "groups list", "configs describe --broker 1", "brokers", "--help"])
+@pytest.mark.parametrize(
+    "command",
+    ["topics list", "groups list", "transactions list", "configs describe --broker 1", "brokers", "--help"],
+)
 def test_a_command_loads_nothing_heavy(run: CommandLine, command: str) -> None:
     program = f"""
 import sys

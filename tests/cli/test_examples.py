@@ -11,6 +11,7 @@ from confluent_kafka import Producer
 from stoker import Broker
 from stoker.cli.document import commands
 from tests.cli.command_line import CommandLine
+from tests.cli.test_transactions_documentation import furnish as furnish_transactions
 from tests.faults.broker_process import STOKER
 
 RECORDS = 600
@@ -25,7 +26,7 @@ FILES = {
 def examples() -> Iterator[str]:
     """Of the nouns: produce and consume read files of all sorts and follow what does not end."""
     for words, command in commands():
-        if words.split()[1] in ("topics", "groups", "configs", "records"):
+        if words.split()[1] in ("topics", "groups", "transactions", "configs", "records"):
             _, _, listed = (command.epilog or "").partition("Examples:\n")
             yield from (line.strip() for line in listed.splitlines())
 
@@ -60,7 +61,9 @@ def test_there_are_examples() -> None:
 
 @pytest.mark.parametrize("example", list(examples()))
 def test_an_example_works(run: CommandLine, directory: Path, example: str) -> None:
-    if not example.startswith("stoker topics create"):
+    if example.startswith("stoker transactions"):
+        furnish_transactions(run.address)
+    elif not example.startswith("stoker topics create"):
         furnish(run)
     ran = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {example}"],

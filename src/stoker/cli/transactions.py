@@ -290,7 +290,7 @@ def find_hanging(
         command = f"stoker transactions abort --topic {name} --partition {number} --start-offset {first}"
         say(f"`{command}` aborts the first of them.")
     elif not hanging and not json:
-        say(f"No transactions hang in the {len(searched)} partitions that were looked at.")
+        say(f"No transactions hang. Partitions that were looked at: {len(searched)}.")
 
 
 def existing_transaction(cluster: Cluster, transactional_id: str) -> TransactionDescription:
