@@ -6,7 +6,9 @@ from uuid import uuid4
 
 import pytest
 
+from stoker.client.admin.producers import ActiveProducer, Producers
 from stoker.client.cluster import Cluster
+from stoker.client.errors import KafkaRefused
 from stoker.client.properties import client_properties
 from stoker.client.topic_partition import TopicPartition
 from stoker.wire.error_codes import ErrorCode
@@ -322,6 +324,21 @@ def test_completion(run: CommandLine, name: str, ongoing: TransactionalProducer)
     assert complete(run, "transactions", "describe", name[:-1]) == [name]
     assert complete(run, "transactions", "abort", "--transactional-id", name[:-1]) == [name]
     assert complete(run, "transactions", "find") == ["find-hanging"]
+
+
+def test_partitions_of_which_nothing_is_told(run: CommandLine, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are named, after what is known of the others."""
+
+    def asked(cluster: Cluster, partitions: list[TopicPartition], *, on_broker: int | None) -> Producers:
+        first, second = partitions
+        return {first: [ActiveProducer(7, 0, 0, 3, 0, 12)], second: KafkaRefused(ErrorCode.LEADER_NOT_AVAILABLE)}
+
+    monkeypatch.setattr("stoker.cli.transactions.describe_producers", asked)
+    for command in (["producers", topic], ["find-hanging", "-t", topic]):
+        shown = run("transactions", *command, code=1)
+        assert shown.splitlines()[1].split()[:3] == [topic, "0", "7"]
+        assert f"the producers are not known of {topic}-1 on its leader: " in run.stderr
+        assert "LEADER_NOT_AVAILABLE" in run.stderr
 
 
 def speaking(**highest: int) -> Answer:

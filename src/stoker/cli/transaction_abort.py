@@ -71,7 +71,7 @@ def abort_hanging(cluster: Cluster, partition: TopicPartition, start_offset: int
     producer, coordinated = transaction.producer, transaction.coordinated
     of_producer = f"producer id {producer.producer_id} epoch {producer.producer_epoch}"
     if coordinated is not None:
-        _check_hangs(transaction, coordinated)
+        check_hangs(transaction, coordinated)
         if coordinated.state == COMPLETE_COMMIT:
             say(
                 f"The last transaction of this producer, {coordinated.transactional_id!r}, was committed: if these "
@@ -101,7 +101,7 @@ def _open_transaction(cluster: Cluster, partition: TopicPartition, start_offset:
     return OpenTransaction(partition, producer, coordinated.get(producer.producer_id))
 
 
-def _check_hangs(transaction: OpenTransaction, coordinated: TransactionDescription) -> None:
+def check_hangs(transaction: OpenTransaction, coordinated: TransactionDescription) -> None:
     """A marker by hand would end a part of a transaction in another way than its coordinator ends the rest."""
     if transaction.is_hanging or coordinated.state not in (ONGOING, PREPARE_COMMIT):
         return

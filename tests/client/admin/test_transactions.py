@@ -14,8 +14,12 @@ from stoker.client.admin.transactions import (
 )
 from stoker.client.cluster import Cluster
 from stoker.client.errors import KafkaRefused
+from stoker.client.properties import client_properties
 from stoker.client.topic_partition import TopicPartition
 from stoker.wire.error_codes import ErrorCode
+from stoker.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse, TransactionState
+from stoker.wire.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
+from tests.client.scripted_broker import Answer, Asked, framed, offering, scripted_broker
 from tests.raw_transactional_producer import TIMEOUT_MS, TransactionalProducer
 
 
@@ -71,3 +75,27 @@ def test_what_a_coordinator_refuses(cluster: Cluster, name: str) -> None:
         fence_producer(cluster, name, timeout_ms=2**31 - 1)
     with pytest.raises(KafkaRefused, match="INVALID_REGULAR_EXPRESSION"):
         list_transactions(cluster, id_pattern="[")
+
+
+def test_the_transactions_of_all_coordinators() -> None:
+    """Each broker tells of those that it coordinates."""
+
+    def coordinating(*names: str) -> Answer:
+        states = [TransactionState(transactional_id=name, producer_id=7, transaction_state=ONGOING) for name in names]
+        return lambda asked: framed(asked, ListTransactionsResponse(transaction_states=states))
+
+    def metadata(asked: Asked) -> bytes:
+        brokers = [
+            MetadataResponseBroker(node_id=node_id, host=each.address.host, port=each.address.port)
+            for node_id, each in ((1, one), (2, other))
+        ]
+        return framed(asked, MetadataResponse(brokers=brokers))
+
+    apis = offering(MetadataRequest, ListTransactionsRequest)
+    with (
+        scripted_broker(apis, metadata, coordinating("b")) as one,
+        scripted_broker(apis, coordinating("c", "a")) as other,
+        Cluster(client_properties(str(one.address))) as cluster,
+    ):
+        listed = list_transactions(cluster)
+    assert [each[:2] for each in listed] == [("a", 2), ("b", 1), ("c", 2)]
