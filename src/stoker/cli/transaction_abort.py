@@ -42,7 +42,7 @@ def abort_of_ids(cluster: Cluster, transactions: Sequence[TransactionDescription
         # Of no matter to anybody, but refused if it is longer than transaction.max.timeout.ms.
         timeout_ms = min(each.timeout_ms, cluster.properties.request_timeout_ms)
         try:
-            successor = fence_producer(cluster, each.transactional_id, timeout_ms=timeout_ms)
+            fence_producer(cluster, each.transactional_id, timeout_ms=timeout_ms)
         except KafkaRefused as refused:
             raise CommandFailed(
                 f"the transaction of {each.transactional_id!r} was not aborted, or not everywhere: {refused}"
@@ -55,8 +55,8 @@ def abort_of_ids(cluster: Cluster, transactions: Sequence[TransactionDescription
             {
                 "transactional_id": each.transactional_id,
                 "partitions": [partition._asdict() for partition in each.partitions],
-                "producer_id": successor.producer_id,
-                "producer_epoch": successor.producer_epoch,
+                "producer_id": each.producer_id,
+                "producer_epoch": each.producer_epoch,
             }
         )
     return aborted

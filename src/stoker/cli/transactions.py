@@ -43,6 +43,8 @@ from stoker.wire.error_codes import ErrorCode
 
 application = noun("transactions", "List, describe and abort transactions; find those that hang.")
 
+_HIGHEST: Final = 2**63 - 1
+"""What the protocol has room for."""
 _MINUTE_MS: Final = 60_000
 _DEFAULT_MAX_TIMEOUT: Final = 15
 """Minutes: what brokers have for transaction.max.timeout.ms unless they are told otherwise."""
@@ -94,7 +96,9 @@ def list_(
     ] = None,
     producer_id: Annotated[
         list[int] | None,
-        typer.Option("--producer-id", min=0, metavar="N", help="Only of this producer id; may be repeated."),
+        typer.Option(
+            "--producer-id", min=0, max=_HIGHEST, metavar="N", help="Only of this producer id; may be repeated."
+        ),
     ] = None,
     duration_filter: Annotated[
         str | None,
@@ -343,7 +347,8 @@ def _fail_for_refused(producers: Producers, broker: int | None) -> None:
 
 def _milliseconds(option: str, text: str) -> int:
     """A plain number is milliseconds, as for Kafka's tool."""
-    return int(text) if text.isascii() and text.isdigit() else parse_duration_ms(option, text)
+    given = int(text) if text.isascii() and text.isdigit() else parse_duration_ms(option, text)
+    return min(given, _HIGHEST)
 
 
 def _now_ms() -> int:
