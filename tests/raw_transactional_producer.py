@@ -85,10 +85,17 @@ class TransactionalProducer:
         assert _first_error_of_adding(answer) == ErrorCode.NONE, answer
 
     def produce(self, partition: TopicPartition, *, age_ms: int = 0) -> int:
-        """The offset of one record of the transaction, with a timestamp that long ago."""
-        error_code, offset = self.try_to_produce(partition, age_ms=age_ms)
-        assert error_code is ErrorCode.NONE
-        return offset
+        """The offset of one record of the transaction, with a timestamp that long ago.
+
+        Where brokers verify (KIP-890), the transaction has to have begun. A change of that setting reaches the parts of a
+        broker one after the other, and meanwhile records are refused that are not to be: they are sent again.
+        """
+        for _ in self._cluster.attempts():
+            error_code, offset = self.try_to_produce(partition, age_ms=age_ms)
+            if error_code is ErrorCode.NONE:
+                return offset
+            assert error_code in (ErrorCode.INVALID_TXN_STATE, ErrorCode.INVALID_PRODUCER_ID_MAPPING), error_code
+        raise AssertionError("no transaction has begun, and the broker keeps asking for it")
 
     def try_to_produce(self, partition: TopicPartition, *, age_ms: int = 0) -> tuple[ErrorCode, int]:
         record = Record(offset=0, timestamp=time.time_ns() // 1_000_000 - age_ms, key=None, value=b"value", headers=())
@@ -184,16 +191,4 @@ def let_hang(cluster: Cluster, transactional_id: str, partition: TopicPartition,
     producer.add(partition)
     producer.produce(partition, age_ms=age_ms)
     producer.commit()
-    return produce_unverified(cluster, producer, partition, age_ms=age_ms)
-
-
-def produce_unverified(
-    cluster: Cluster, producer: TransactionalProducer, partition: TopicPartition, *, age_ms: int = HOUR_MS
-) -> int:
-    """The offset of a record that no transaction has asked for, as soon as brokers have heard that they may take it."""
-    for _ in cluster.attempts():
-        error_code, offset = producer.try_to_produce(partition, age_ms=age_ms)
-        if error_code is ErrorCode.NONE:
-            return offset
-        assert error_code in (ErrorCode.INVALID_TXN_STATE, ErrorCode.INVALID_PRODUCER_ID_MAPPING), error_code
-    raise AssertionError(f"{VERIFICATION}=false has no effect")
+    return producer.produce(partition, age_ms=age_ms)

@@ -26,7 +26,6 @@ from tests.raw_transactional_producer import (
     TransactionalProducer,
     last_stable_offset,
     let_hang,
-    produce_unverified,
     without_verification,
 )
 
@@ -236,7 +235,7 @@ def test_a_transaction_of_a_producer_that_no_coordinator_knows(run: CommandLine,
     """Whose id has expired, say: nobody will ever end it, and no transaction of it has ended here before."""
     with without_verification(run.address) as cluster:
         stranger = TransactionalProducer(cluster, name, producer_id=987_654_321)
-        assert produce_unverified(cluster, stranger, TopicPartition(topic, 0)) == 0
+        assert stranger.produce(TopicPartition(topic, 0), age_ms=HOUR_MS) == 0
     (found,) = run.json("transactions", "find-hanging", "--topic", topic)
     assert (found["producer_id"], found["coordinator_epoch"]) == (987_654_321, None)
     assert (found["transactional_id"], found["state"]) == (None, None)

@@ -14,7 +14,7 @@ from stoker.cli.document import commands
 from stoker.client.admin.topics import create_topic, wait_until
 from stoker.client.topic_partition import TopicPartition
 from tests.cli.test_documentation import replayed
-from tests.raw_transactional_producer import TransactionalProducer, produce_unverified, without_verification
+from tests.raw_transactional_producer import HOUR_MS, TransactionalProducer, without_verification
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli-transactions.md"
 
@@ -35,7 +35,7 @@ def furnish(address: str) -> None:
         producer.add(first)
         assert [producer.produce(first) for _ in range(2)] == [0, 1]
         producer.commit()
-        assert produce_unverified(cluster, producer, first) == 3, "behind two records and a marker"
+        assert producer.produce(first, age_ms=HOUR_MS) == 3, "behind two records and a marker"
         producer = TransactionalProducer(cluster, "payments-1")
         producer.add(second)
         producer.produce(second)
