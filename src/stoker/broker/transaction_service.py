@@ -265,6 +265,10 @@ class TransactionService:
 
     def _finish(self, transactional_id: str, *, again: bool = False) -> Steps[None]:
         """Every marker, and then the record that says so."""
+        if self.unavailable(transactional_id) is not ErrorCode.NONE:
+            return
+        if again:
+            yield self._due(transactional_id)  # the decision, if the disk refused it before
         decided = self.coordinator.find(transactional_id)
         if decided is None or not decided.state.is_decided:
             return
@@ -309,6 +313,9 @@ class TransactionService:
         """Append and replay; NONE, or what the client is to hear."""
         if not records:
             return ErrorCode.NONE
+        error = self.unavailable(transactional_id)
+        if error is not ErrorCode.NONE:
+            return error  # its log was deleted while another was flushed
         body = bytearray()
         for delta, (name, transaction) in enumerate(records):
             value = None if transaction is None else transaction.encoded()

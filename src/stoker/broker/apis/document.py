@@ -44,12 +44,17 @@ _NOTES = """
 - **The address in Metadata**, when a listener on every interface is not advertised, is the one the client reached.
 - **Socket buffers** are left to the operating system unless `socket.send.buffer.bytes` or
   `socket.receive.buffer.bytes` is set.
-- **`__consumer_offsets`** is there in the first answer of FindCoordinator (Kafka says COORDINATOR_NOT_AVAILABLE first), has
-  one replica, and cannot be given more partitions, which would part groups from their offsets.
-- **Groups are loaded before the broker serves**, so no client sees COORDINATOR_LOAD_IN_PROGRESS.
+- **`__consumer_offsets` and `__transaction_state`** are there in the first answer of FindCoordinator (Kafka says
+  COORDINATOR_NOT_AVAILABLE first), have one replica, and cannot be given more partitions, which would part groups from
+  their offsets and producers from their transactions.
+- **Groups and transactions are loaded before the broker serves**, so no client sees COORDINATOR_LOAD_IN_PROGRESS.
+- **A transaction is complete when EndTxn is answered**, and InitProducerId aborts the one of the producer before it at once;
+  Kafka answers CONCURRENT_TRANSACTIONS to what comes too early. After a kill between decision and markers every marker is
+  written before the transaction is called complete; a single node of Kafka 4.3 may leave some out.
+- **Two-phase commit** by outside coordinators (KIP-939, InitProducerId 6) is not there.
 - **Patterns** of KIP-848 groups are looked up within the heartbeat that brings them; Kafka does it a little later.
 - **Share groups and streams groups** (KIP-932, KIP-1071) are not there.
-- **Transactions, compaction, TLS, SASL and ACLs** are not there yet.
+- **Compaction, TLS, SASL and ACLs** are not there yet.
 """
 
 

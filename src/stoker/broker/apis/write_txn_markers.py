@@ -4,8 +4,13 @@ Between the brokers of a Kafka cluster it is the coordinator's way to other lead
 with it what no coordinator knows (`stoker transactions abort`, `kafka-transactions.sh`).
 """
 
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
 from stoker.broker.node import Node
 from stoker.broker.request import RequestContext
+from stoker.log.partition import PartitionLog
 from stoker.log.producer_state import TransactionMarker
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.write_txn_markers import (
@@ -20,8 +25,11 @@ from stoker.wire.messages.write_txn_markers import (
 decode = WriteTxnMarkersRequest.decode
 
 
-def handle(node: Node, context: RequestContext, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
-    return WriteTxnMarkersResponse(
+def handle(
+    node: Node, context: RequestContext, request: WriteTxnMarkersRequest
+) -> WriteTxnMarkersResponse | Coroutine[Any, Any, WriteTxnMarkersResponse]:
+    to_flush: set[PartitionLog] = set()
+    response = WriteTxnMarkersResponse(
         markers=[
             WritableTxnMarkerResult(
                 producer_id=marker.producer_id,
@@ -30,7 +38,7 @@ def handle(node: Node, context: RequestContext, request: WriteTxnMarkersRequest)
                         name=topic.name,
                         partitions=[
                             WritableTxnMarkerPartitionResult(
-                                partition_index=index, error_code=_write(node, marker, topic.name, index)
+                                partition_index=index, error_code=_write(node, marker, topic.name, index, to_flush)
                             )
                             for index in topic.partition_indexes
                         ],
@@ -41,15 +49,27 @@ def handle(node: Node, context: RequestContext, request: WriteTxnMarkersRequest)
             for marker in request.markers
         ]
     )
+    return _flush_then_reply(node, to_flush, response) if to_flush else response
 
 
-def _write(node: Node, marker: WritableTxnMarker, topic: str, index: int) -> ErrorCode:
+async def _flush_then_reply(
+    node: Node, to_flush: set[PartitionLog], response: WriteTxnMarkersResponse
+) -> WriteTxnMarkersResponse:
+    await asyncio.gather(*map(node.flusher.flushed, to_flush))
+    return response
+
+
+def _write(node: Node, marker: WritableTxnMarker, topic: str, index: int, to_flush: set[PartitionLog]) -> ErrorCode:
     partition = node.partitions.find(topic, index)
     if partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return node.transaction_markers.write(
+    error = node.transaction_markers.write(
         partition,
         TransactionMarker(
             marker.producer_id, marker.producer_epoch, marker.transaction_result, marker.coordinator_epoch
         ),
     )
+    log = partition.log
+    if error is ErrorCode.NONE and log is not None and log.unflushed_messages >= log.config.flush_messages:
+        to_flush.add(log)
+    return error

@@ -290,18 +290,22 @@ class Offsets:
         return Result(list(tombstones.values()), OffsetDeleteResponse(topics=topics))
 
     def tombstones_of(self, group_id: str) -> list[GroupRecord]:
-        return [
-            _tombstone(group_id, topic, index)
-            for topic, partitions in self.of_group(group_id).items()
-            for index in partitions
-        ]
+        """Of all offsets, those included that a transaction may still commit: what is written before does not count then."""
+        return [_tombstone(group_id, topic, index) for topic, index in self._partitions_of(group_id)]
+
+    def _partitions_of(self, group_id: str) -> dict[tuple[str, int], None]:
+        committed = self.of_group(group_id).items()
+        partitions = dict.fromkeys((topic, index) for topic, offsets in committed for index in offsets)
+        partitions.update(dict.fromkeys(sorted(self._pending.partitions_of(group_id))))
+        return partitions
 
     def tombstones_of_topics(self, topics: frozenset[str]) -> Iterator[tuple[str, list[GroupRecord]]]:
         """What deleted topics leave behind, group by group."""
-        for group_id, committed in self._by_group.items():
-            gone = topics & committed.keys()
+        for group_id in self._by_group.keys() | self._pending.groups():
+            partitions = self._partitions_of(group_id)
+            gone = [_tombstone(group_id, topic, index) for topic, index in partitions if topic in topics]
             if gone:
-                yield group_id, [_tombstone(group_id, topic, index) for topic in gone for index in committed[topic]]
+                yield group_id, gone
 
     def abandon(self, group_id: str) -> None:
         """Their log is gone."""

@@ -3,7 +3,7 @@
 A marker ends a transaction in one partition of `__consumer_offsets`, so what waits is kept by partition and producer id.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import NamedTuple
 
 from stoker.coordinators.groups.committed_offset import StoredOffset
@@ -75,6 +75,9 @@ class PendingOffsets:
                 del pending[key]
             if not pending:
                 del self._by_transaction[transaction]
+
+    def groups(self) -> Set[str]:
+        return self._by_group.keys()
 
     def has_any(self, group_id: str) -> bool:
         return group_id in self._by_group
