@@ -1,5 +1,6 @@
 """A transactional producer without a client library: each request by itself, in either protocol, and every error told."""
 
+import time
 from collections import Counter
 
 from stoker.wire.error_codes import ErrorCode
@@ -73,7 +74,7 @@ class TransactionalProducer:
     def produce(self, topic: str, partition: int, *values: bytes) -> ErrorCode:
         sequence = self.sequences[topic, partition]
         batch = build_batch(
-            [Record(timestamp=1_700_000_000_000, key=value, value=value) for value in values],
+            [Record(timestamp=time.time_ns() // 1_000_000, key=value, value=value) for value in values],
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
             base_sequence=sequence,
