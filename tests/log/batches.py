@@ -67,6 +67,7 @@ def reopen(
     recovery_point: int | None = None,
     log_start_offset: int | None = None,
     latest_leader_epoch: int | None = None,
+    was_compacted: bool = False,
 ) -> PartitionLog:
     """Close the log, or leave it as a crash would, and open what is on disk."""
     log.close(clean=clean)
@@ -81,6 +82,7 @@ def reopen(
         recovery_point=log.recovery_point if recovery_point is None else recovery_point,
         log_start_offset=log.log_start_offset if log_start_offset is None else log_start_offset,
         latest_leader_epoch=latest_leader_epoch,
+        was_compacted=was_compacted,
     )
 
 

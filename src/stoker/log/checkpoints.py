@@ -11,6 +11,7 @@ from stoker.log.files import replace_file
 
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_START_OFFSETS = "log-start-offset-checkpoint"
+CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 
 _VERSION = "0"

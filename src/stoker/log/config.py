@@ -43,6 +43,8 @@ class LogConfig:
 
     producer_id_expiration_ms: int = 86_400_000
 
+    roll_ms: int = field(init=False)
+    """Age at which a segment is closed: segment.ms, or for what must be compacted sooner, max.compaction.lag.ms."""
     takes_batches_as_they_are: bool = field(init=False)
     """A valid batch needs neither a look at its records nor another timestamp or codec: the common case."""
 
@@ -52,6 +54,8 @@ class LogConfig:
             and self.compression_type == "producer"
             and not self.is_compacted
         )
+        roll_ms = min(self.segment_ms, self.max_compaction_lag_ms) if self.is_compacted else self.segment_ms
+        object.__setattr__(self, "roll_ms", roll_ms)
         object.__setattr__(self, "takes_batches_as_they_are", as_they_are)
 
     @property

@@ -12,7 +12,14 @@ from typing import NamedTuple
 from uuid import UUID
 
 from stoker.errors import CorruptRecords
-from stoker.log.checkpoints import HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS, read_offsets, write_offsets
+from stoker.log.checkpoints import (
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    RECOVERY_POINTS,
+    read_offsets,
+    write_offsets,
+)
 from stoker.log.config import LogConfig
 from stoker.log.errors import CorruptCheckpoint, LogDirectoryError, LogDirectoryLocked, LogError
 from stoker.log.files import FileCache, RemovedFiles, replace_file, sync_directory, write_file
@@ -63,8 +70,13 @@ class LogDirectory:
             self.had_clean_shutdown = self._take_clean_shutdown_marker()
             self._recovery_points = self._read_offsets(RECOVERY_POINTS)
             self._log_start_offsets = self._read_offsets(LOG_START_OFFSETS)
+            self._lost_cleaner_offsets = False
+            self.cleaner_offsets = self._read_cleaner_offsets()
+            self._cleaner_offsets_on_disk = dict(self.cleaner_offsets)
             self._checkpoint_lock = threading.Lock()
-            self._checkpointed: Set[TopicPartition] = self._recovery_points.keys() | self._log_start_offsets.keys()
+            self._checkpointed: Set[TopicPartition] = (
+                self._recovery_points.keys() | self._log_start_offsets.keys() | self.cleaner_offsets.keys()
+            )
             self._remove_deleted()
         except BaseException:
             os.close(self._lock_descriptor)
@@ -109,6 +121,15 @@ class LogDirectory:
             self.had_clean_shutdown = False
             return {}
 
+    def _read_cleaner_offsets(self) -> dict[TopicPartition, int]:
+        """Up to where each log is compacted; one that is not here never was."""
+        try:
+            return read_offsets(f"{self.path}/{CLEANER_OFFSETS}")
+        except CorruptCheckpoint as problem:
+            logger.warning("%s; compacted logs are read from their start again", problem)
+            self._lost_cleaner_offsets = True
+            return {}
+
     def _remove_deleted(self) -> None:
         with os.scandir(self.path) as entries:
             deleted = [entry.path for entry in entries if entry.name.endswith(DELETE_SUFFIX) and entry.is_dir()]
@@ -144,6 +165,7 @@ class LogDirectory:
             recovery_point=self._recovery_points.get(key),
             log_start_offset=self._log_start_offsets.get(key, 0),
             latest_leader_epoch=latest_leader_epoch,
+            was_compacted=self._lost_cleaner_offsets or key in self.cleaner_offsets,
         )
         return log
 
@@ -172,6 +194,7 @@ class LogDirectory:
             log.close(clean=False)
         self._recovery_points.pop(key, None)
         self._log_start_offsets.pop(key, None)
+        self.cleaner_offsets.pop(key, None)
         suffix = f"-{partition}.{uuid.uuid4().hex}{DELETE_SUFFIX}"
         path = f"{self.path}/{topic[: _MAX_NAME_LENGTH - len(suffix)]}{suffix}"
         os.rename(self._partition_path(topic, partition), path)
@@ -197,10 +220,22 @@ class LogDirectory:
                     log_start_offsets[key] = log.log_start_offset
                 else:
                     log_start_offsets.pop(key, None)
-            self._checkpointed = recovery_points.keys() | log_start_offsets.keys()
+            self._checkpointed = recovery_points.keys() | log_start_offsets.keys() | self.cleaner_offsets.keys()
             write_offsets(f"{self.path}/{RECOVERY_POINTS}", recovery_points)
             write_offsets(f"{self.path}/{LOG_START_OFFSETS}", log_start_offsets)
             write_offsets(f"{self.path}/{HIGH_WATERMARKS}", {key: log.high_watermark for key, log in logs})
+            self._write_cleaner_offsets()
+
+    def checkpoint_cleaner(self) -> None:
+        """Write up to where each log is compacted; for any thread. Raises OSError."""
+        with self._checkpoint_lock:
+            self._write_cleaner_offsets()
+
+    def _write_cleaner_offsets(self) -> None:
+        offsets = self.cleaner_offsets.copy()
+        if offsets != self._cleaner_offsets_on_disk:
+            write_offsets(f"{self.path}/{CLEANER_OFFSETS}", offsets)
+            self._cleaner_offsets_on_disk = offsets
 
     def close(self, *, clean: bool = True) -> None:
         """Close all logs and let go of the directory. Only if all went well is it marked as cleanly shut down."""

@@ -5,6 +5,8 @@ import os
 from typing import NamedTuple
 from uuid import UUID
 
+from stoker.log.compaction.job import CLEANED_SUFFIX
+from stoker.log.compaction.swap import SWAP_SUFFIX
 from stoker.log.config import LogConfig
 from stoker.log.errors import CorruptCheckpoint
 from stoker.log.files import FileCache, write_file
@@ -22,8 +24,7 @@ from stoker.wire.uuids import uuid_from_text, uuid_text
 logger = logging.getLogger("stoker.log")
 
 PARTITION_METADATA_FILE = "partition.metadata"
-_LEFTOVER_SUFFIXES = (DELETED_SUFFIX, ".cleaned", ".tmp")
-_SWAP_SUFFIX = ".swap"
+_LEFTOVER_SUFFIXES = (DELETED_SUFFIX, CLEANED_SUFFIX, ".tmp")
 
 
 def create_partition_log(
@@ -70,12 +71,13 @@ def open_partition_log(
     recovery_point: int | None = None,
     log_start_offset: int = 0,
     latest_leader_epoch: int | None = None,
+    was_compacted: bool = False,
 ) -> PartitionLog:
     """The log in this directory.
 
     After a clean shutdown its files are listed, not opened: `recovery_point` is then the log end. Without one, the
     segments from the recovery point on are checked batch by batch; `latest_leader_epoch`, if given, is the highest any
-    batch can have.
+    batch can have. One that `was_compacted` may have gaps between its batches, whatever its config says now.
     """
     content = _list_directory(directory, files)
     segments, snapshots = content.segments, content.snapshots
@@ -83,9 +85,12 @@ def open_partition_log(
         segments.append(new_active_segment(directory, log_start_offset, files, config, clock()))
         segments[0].close()
     log_start_offset = max(log_start_offset, segments[0].base_offset)
+    was_compacted = was_compacted or config.is_compacted
     recovered: RecoveredLog | None = None
     if not had_clean_shutdown:
-        recovered = recover(segments, snapshots, config, clock(), recovery_point or 0, latest_leader_epoch)
+        recovered = recover(
+            segments, snapshots, config, clock(), recovery_point or 0, latest_leader_epoch, was_compacted
+        )
     elif recovery_point is None or not _can_end_at(recovery_point, segments[-1]):
         recovery_point = None
     log = PartitionLog(
@@ -102,6 +107,7 @@ def open_partition_log(
         log_end_offset=recovered.log_end_offset if recovered else recovery_point or 0,
         recovery_point=recovery_point or 0,
         recovered=recovered,
+        was_compacted=was_compacted,
     )
     if recovered is None and recovery_point is None:
         log.find_end()
@@ -141,27 +147,32 @@ def _list_directory(directory: str, files: FileCache) -> _DirectoryContent:
                 has_partition_metadata = True
             elif name.endswith(_LEFTOVER_SUFFIXES):
                 leftovers.append(entry.path)
-            elif name.endswith(_SWAP_SUFFIX):
+            elif name.endswith(SWAP_SUFFIX):
                 swaps.append(entry.path)
-    for path in leftovers:
-        os.unlink(path)
     if swaps:
         _finish_swaps(directory, swaps, leftovers, files)
         return _list_directory(directory, files)
+    for path in leftovers:
+        os.unlink(path)
     segments = [Segment(directory, base_offset, sizes[base_offset], files) for base_offset in sorted(sizes)]
     return _DirectoryContent(segments, sorted(snapshots), has_partition_metadata)
 
 
 def _finish_swaps(directory: str, swaps: list[str], leftovers: list[str], files: FileCache) -> None:
-    """Kafka's compaction was interrupted when its result was complete: put it in place of what it was made from.
+    """A compaction was interrupted when its result was complete: put it in place of what it was made from.
 
-    Unless `.cleaned` files show that the result was not complete: then what it was made from is still there.
+    Unless `.cleaned` files show that the result was not complete: then what it was made from is still there. They are the
+    last to go, because this too may be interrupted.
     """
-    unfinished = [_offset_of(path) for path in leftovers if path.endswith(".cleaned")]
+    unfinished = [_offset_of(path) for path in leftovers if path.endswith(CLEANED_SUFFIX)]
     complete = [path for path in swaps if not unfinished or _offset_of(path) < min(unfinished)]
     for path in set(swaps) - set(complete):
         os.unlink(path)
-    compacted = [path for path in complete if path.endswith(LOG_SUFFIX + _SWAP_SUFFIX)]
+    for path in leftovers:
+        os.unlink(path)
+    if not complete:
+        return
+    compacted = [path for path in complete if path.endswith(LOG_SUFFIX + SWAP_SUFFIX)]
     if compacted:
         first = min(map(_offset_of, compacted))
         last_path = max(compacted, key=_offset_of)
@@ -171,10 +182,10 @@ def _finish_swaps(directory: str, swaps: list[str], leftovers: list[str], files:
             end = header.next_offset
         swapped.close()
         for name in os.listdir(directory):
-            if name[:20].isdecimal() and not name.endswith(_SWAP_SUFFIX) and first <= int(name[:20]) < end:
+            if name[:20].isdecimal() and not name.endswith(SWAP_SUFFIX) and first <= int(name[:20]) < end:
                 os.unlink(f"{directory}/{name}")
     for path in complete:
-        os.rename(path, path[: -len(_SWAP_SUFFIX)])
+        os.rename(path, path[: -len(SWAP_SUFFIX)])
     logger.warning("finished the interrupted compaction of %s", directory)
 
 
@@ -184,7 +195,7 @@ class _SwapSegment(Segment):
     __slots__ = ()
 
     def path(self, suffix: str) -> str:
-        return super().path(suffix) + _SWAP_SUFFIX
+        return super().path(suffix) + SWAP_SUFFIX
 
 
 def _offset_of(path: str) -> int:

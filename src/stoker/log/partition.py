@@ -13,6 +13,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from stoker.errors import CorruptRecords
+from stoker.log.compaction.job import CleanedSegment
+from stoker.log.compaction.swap import put_in_place
 from stoker.log.config import LogConfig
 from stoker.log.errors import AppendRefused, CorruptCheckpoint, LogError, OffsetOutOfRange
 from stoker.log.files import NO_FILE, FileCache, RemovedFiles, SegmentFile, sync_directory
@@ -35,7 +37,7 @@ from stoker.log.segment import (
     Segment,
     new_active_segment,
 )
-from stoker.log.snapshots import set_aside_snapshots, snapshot_path, write_snapshot
+from stoker.log.snapshots import set_aside_snapshot, set_aside_snapshots, snapshot_path, write_snapshot
 from stoker.log.timestamps import (
     BatchToSearch,
     TimestampedOffset,
@@ -115,6 +117,7 @@ class PartitionLog:
         "recovery_point",
         "topic",
         "topic_id",
+        "was_compacted",
     )
 
     def __init__(
@@ -133,6 +136,7 @@ class PartitionLog:
         log_end_offset: int,
         recovery_point: int,
         recovered: RecoveredLog | None = None,
+        was_compacted: bool = False,
     ) -> None:
         self.directory = directory
         self.topic = topic
@@ -146,6 +150,8 @@ class PartitionLog:
         """Everything below it is on stable storage."""
         self.last_flush_ms = clock()
         self.is_closed = False
+        self.was_compacted = was_compacted
+        """There may be gaps between batches, whatever the config says now."""
         self._clock = clock
         self._segments = segments
         self._snapshots = snapshots
@@ -436,7 +442,7 @@ class PartitionLog:
         if active is None or not active.size:
             return False
         began_ms = active.first_timestamp if active.first_timestamp >= 0 else active.created_ms
-        if now_ms - began_ms <= self.config.segment_ms - active.roll_jitter_ms:
+        if now_ms - began_ms <= self.config.roll_ms - active.roll_jitter_ms:
             return False
         self.roll(now_ms)
         return True
@@ -505,6 +511,28 @@ class PartitionLog:
         paths += set_aside_snapshots(self.directory, self._snapshots, first_offset)
         self._directory_is_dirty = True
         logger.info("%s starts at offset %d: %d segments removed", self.directory, self.log_start_offset, count)
+        return RemovedFiles(tuple(paths))
+
+    def replace_segments(self, cleaned: CleanedSegment) -> RemovedFiles:
+        """Put a compacted segment in the place of those it was made from; the caller removes their files.
+
+        The renames are Kafka's, in its order, so that after a crash between any two of them the log opens either with
+        the old segments or with the new one, here and in Kafka. Raises LogError if not all of the old ones are part of
+        the log any more, and then nothing has changed, or OSError.
+        """
+        first = bisect_right(self._segments, cleaned.base_offset, key=_base_offset_of) - 1
+        sources = self._segments[max(first, 0) : first + len(cleaned.sources)]
+        offsets = tuple(segment.base_offset for segment in sources)
+        if self.is_closed or offsets != cleaned.sources or sources[-1] is self._segments[-1]:
+            raise LogError(f"{self.directory} has changed: segments {cleaned.sources} are not there to be replaced")
+        segment = Segment(self.directory, cleaned.base_offset, cleaned.size, self.files)
+        segment.max_timestamp = cleaned.max_timestamp
+        paths = put_in_place(segment, sources, cleaned.suffixes)
+        for source in sources[1:]:
+            paths += set_aside_snapshot(self.directory, self._snapshots, source.base_offset)
+        self._segments[first : first + len(sources)] = [segment]
+        self.was_compacted = True
+        self._directory_is_dirty = True
         return RemovedFiles(tuple(paths))
 
     # Finding by timestamp.
@@ -694,7 +722,9 @@ class PartitionLog:
         """Bring the last segment into shape for appending, when it is first touched."""
         if self.is_closed:
             raise LogError(f"the log in {self.directory} is closed")
-        active, next_offset = activate(self._segments[-1], self.config, self._clock())
+        active, next_offset = activate(
+            self._segments[-1], self.config, self._clock(), was_compacted=self.was_compacted or self.config.is_compacted
+        )
         if next_offset != self.log_end_offset:
             if is_end_known:
                 logger.warning("%s ends at offset %d, not %d", self.directory, next_offset, self.log_end_offset)

@@ -54,8 +54,12 @@ def recover(
     now_ms: int,
     recovery_point: int,
     latest_leader_epoch: int | None = None,
+    was_compacted: bool = False,
 ) -> RecoveredLog:
-    """Check the log from the segment of the recovery point on, and cut it where it is damaged."""
+    """Check the log from the segment of the recovery point on, and cut it where it is damaged.
+
+    Only a log that `was_compacted` may have gaps between its batches.
+    """
     directory = segments[0].directory
     try:
         epochs = LeaderEpochs.load(f"{directory}/{LEADER_EPOCH_FILE}")
@@ -71,7 +75,9 @@ def recover(
     for slot in range(first, len(segments)):
         segment = segments[slot]
         active = ActiveSegment(directory, segment.base_offset, segment.size, segment.files, created_ms=now_ms)
-        next_offset = recover_segment(active, config, epochs, producers, latest_leader_epoch)
+        next_offset = recover_segment(
+            active, config, epochs, producers, latest_leader_epoch, was_compacted=was_compacted
+        )
         is_cut = active.size < segment.size
         if is_cut or slot == len(segments) - 1:
             for lost in segments[slot + 1 :]:
@@ -100,7 +106,7 @@ def remove_segment_files(segment: Segment) -> None:
         unlink_if_there(segment.path(suffix))
 
 
-def activate(segment: Segment, config: LogConfig, now_ms: int) -> tuple[ActiveSegment, int]:
+def activate(segment: Segment, config: LogConfig, now_ms: int, *, was_compacted: bool) -> tuple[ActiveSegment, int]:
     """The segment ready for appending, and the offset that comes next. Reads its indexes and its last few batches."""
     active = ActiveSegment(segment.directory, segment.base_offset, segment.size, segment.files, created_ms=now_ms)
     if not segment.size:
@@ -111,7 +117,7 @@ def activate(segment: Segment, config: LogConfig, now_ms: int) -> tuple[ActiveSe
         logger.warning("checking %s and rebuilding its indexes: %s", segment.path(LOG_SUFFIX), problem)
         active.close()
         active = ActiveSegment(segment.directory, segment.base_offset, segment.size, segment.files, created_ms=now_ms)
-        next_offset = recover_segment(active, config)
+        next_offset = recover_segment(active, config, was_compacted=was_compacted)
     segment.close()
     return active, next_offset
 
@@ -161,6 +167,8 @@ def recover_segment(
     epochs: LeaderEpochs | None = None,
     producers: ProducerStates | None = None,
     latest_leader_epoch: int | None = None,
+    *,
+    was_compacted: bool = False,
 ) -> int:
     """Check every batch, rebuild the indexes, cut at the first bad batch; returns the offset that comes next.
 
@@ -174,7 +182,7 @@ def recover_segment(
     if file_bytes:
         file = active.opened()
         with mmap.mmap(file.descriptor, file_bytes, prot=mmap.PROT_READ) as mapped, memoryview(mapped) as view:
-            checker = _BatchChecker(view, active.base_offset, config, latest_leader_epoch)
+            checker = _BatchChecker(view, active.base_offset, latest_leader_epoch, was_compacted)
             for position, header in checker:
                 active.add(header.size, header.last_offset, header.max_timestamp, config.index_interval_bytes)
                 next_offset = header.next_offset
@@ -205,8 +213,8 @@ class _BatchChecker:
         self,
         view: memoryview,
         base_offset: int,
-        config: LogConfig,
         latest_leader_epoch: int | None,
+        gaps_are_allowed: bool,
     ) -> None:
         self.problem = ""
         self._view = view
@@ -214,7 +222,7 @@ class _BatchChecker:
         self._highest_offset = base_offset + _MAX_RELATIVE_OFFSET
         # Neither base offset nor leader epoch is under the checksum; what can be known about them is checked here.
         # Only compaction leaves gaps between batches.
-        self._gaps_are_allowed = config.is_compacted
+        self._gaps_are_allowed = gaps_are_allowed
         self._latest_leader_epoch = latest_leader_epoch
 
     def __iter__(self) -> Iterator[tuple[int, BatchHeader]]:

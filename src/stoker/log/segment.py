@@ -61,6 +61,7 @@ class Segment:
 
     __slots__ = (
         "_aborted_transactions",
+        "_suffix",
         "base_offset",
         "directory",
         "file",
@@ -79,12 +80,13 @@ class Segment:
         self.offset_index: OffsetIndex | None = None
         self.max_timestamp = UNKNOWN_TIMESTAMP
         self._aborted_transactions: TransactionIndex | None = None
+        self._suffix = ""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.path(LOG_SUFFIX)!r}, {self.size} bytes)"
 
     def path(self, suffix: str) -> str:
-        return f"{self.directory}/{self.base_offset:020d}{suffix}"
+        return f"{self.directory}/{self.base_offset:020d}{suffix}{self._suffix}"
 
     def opened(self) -> SegmentFile:
         """The open `.log` file. Keep the reference while using its descriptor: another thread may evict the file."""
@@ -100,7 +102,10 @@ class Segment:
         self.files.indexes.forget(self)
 
     def set_aside(self) -> list[str]:
-        """Rename the files so that nobody takes them for part of the log any more; returns their new names."""
+        """Rename the files so that nobody takes them for part of the log any more; returns their new names.
+
+        Who still has this segment finds its files by their new names, for as long as they are there.
+        """
         self.close()
         renamed = []
         for suffix in (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):
@@ -108,6 +113,7 @@ class Segment:
             with contextlib.suppress(FileNotFoundError):
                 os.rename(path, path + DELETED_SUFFIX)
                 renamed.append(path + DELETED_SUFFIX)
+        self._suffix = DELETED_SUFFIX
         return renamed
 
     def batches(
@@ -355,7 +361,7 @@ class ActiveSegment(Segment):
             return False
         first = self.first_timestamp
         waited_ms = max_timestamp - first if first >= 0 else now_ms - self.created_ms
-        return waited_ms > config.segment_ms - self.roll_jitter_ms or self._indexes_are_full(config.segment_index_bytes)
+        return waited_ms > config.roll_ms - self.roll_jitter_ms or self._indexes_are_full(config.segment_index_bytes)
 
     def _indexes_are_full(self, segment_index_bytes: int) -> bool:
         """Kafka keeps one slot of the time index for the entry made when the segment is closed."""
@@ -422,7 +428,7 @@ def new_active_segment(
     directory: str, base_offset: int, files: FileCache, config: LogConfig, now_ms: int
 ) -> ActiveSegment:
     """Begin a segment: its empty `.log` file is there, its indexes follow when it is closed."""
-    jitter_limit_ms = min(config.segment_jitter_ms, config.segment_ms)
+    jitter_limit_ms = min(config.segment_jitter_ms, config.roll_ms)
     segment = ActiveSegment(
         directory,
         base_offset,

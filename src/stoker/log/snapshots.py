@@ -53,8 +53,15 @@ def set_aside_snapshots(directory: str, snapshots: list[int], before_offset: int
     """Rename those before an offset, to be removed later; returns their new names."""
     renamed = []
     for offset in [old for old in snapshots if old < before_offset]:
-        snapshots.remove(offset)
-        path = snapshot_path(directory, offset)
-        os.rename(path, path + DELETED_SUFFIX)
-        renamed.append(path + DELETED_SUFFIX)
+        renamed += set_aside_snapshot(directory, snapshots, offset)
     return renamed
+
+
+def set_aside_snapshot(directory: str, snapshots: list[int], offset: int) -> list[str]:
+    """Rename the one of this offset, if there is one, to be removed later; returns its new name."""
+    if offset not in snapshots:
+        return []
+    snapshots.remove(offset)
+    path = snapshot_path(directory, offset)
+    os.rename(path, path + DELETED_SUFFIX)
+    return [path + DELETED_SUFFIX]

@@ -71,9 +71,20 @@ def batches_by_max_timestamp(segments: Sequence[Segment], index_interval_bytes: 
         return
     location = segment.locate(_offset_of_max_timestamp(segment), index_interval_bytes)
     for position, header in segment.batches(location.position if location else 0):
-        if header.max_timestamp == timestamp:
+        if header.max_timestamp == timestamp and header.record_count:
             yield _batch_to_search(segment, position, header, timestamp, header.base_offset)
             return
+    # The record with that timestamp fell to compaction, and its batch is kept without it, for its sequence number.
+    yield from _largest_of_all(segments)
+
+
+def _largest_of_all(segments: Sequence[Segment]) -> Iterator[BatchToSearch]:
+    batches = ((segment, position, header) for segment in segments for position, header in segment.batches())
+    with_records = (each for each in batches if each[2].record_count and each[2].max_timestamp != NO_TIMESTAMP)
+    largest = max(with_records, key=lambda each: each[2].max_timestamp, default=None)
+    if largest is not None:
+        segment, position, header = largest
+        yield _batch_to_search(segment, position, header, header.max_timestamp, header.base_offset)
 
 
 def _offset_of_max_timestamp(segment: Segment) -> int:

@@ -1,0 +1,276 @@
+"""Which records of a stretch of batches stay, and the bytes of what stays.
+
+A batch of which all records stay is copied as it is, and neighbours of that kind together. Of others the records that
+stay are copied as they are, under a new header. Only when the tombstones of a batch get their delete horizon (KIP-534)
+are its records written anew, because the horizon takes the place of the timestamp that all the others count from.
+"""
+
+from struct import Struct as Layout
+from typing import Final
+
+import numpy as np
+from crc32c import crc32c
+from numpy.typing import NDArray
+
+from stoker.log.compaction.cleaned_segment import CleanedSegmentWriter
+from stoker.log.compaction.job import CleaningJob
+from stoker.log.compaction.key_hashes import KeyHasher
+from stoker.log.compaction.offset_map import OffsetMap
+from stoker.log.compaction.segment_reading import batch_at, records_in
+from stoker.log.compaction.transactions import CleanedTransactions
+from stoker.wire.compression import Codec, compress
+from stoker.wire.record_batch import (
+    ATTRIBUTES_OFFSET,
+    CODEC_MASK,
+    CONTROL_FLAG,
+    CRC_OFFSET,
+    DELETE_HORIZON_FLAG,
+    HEADER,
+    HEADER_SIZE,
+    LENGTH_OFFSET,
+    LOG_APPEND_TIME_FLAG,
+    NO_TIMESTAMP,
+    TRANSACTIONAL_FLAG,
+    BatchHeader,
+    build_batch,
+    encode_varint,
+    iterate_records,
+    read_header,
+)
+from stoker.wire.record_columns import BatchColumns, Integers, RecordColumns
+
+Flags = NDArray[np.bool_]
+
+_CRC: Final = Layout(">I")
+_MOST_JOINED: Final = 1024 * 1024
+
+
+class RecordFilter:
+    """Decides for one job; the batches of a log must come in their order."""
+
+    def __init__(self, job: CleaningJob, offsets: OffsetMap, hasher: KeyHasher, end_offset: int) -> None:
+        self._job = job
+        self._offsets = offsets
+        self._hash = hasher
+        self._end_offset = end_offset
+        """Behind it nothing is known of newer records, and batches stay as they are."""
+        self._transactions = CleanedTransactions(job.aborted_transactions)
+        self._last_offsets = np.array(sorted({each.last_offset for each in job.producers.values()}), dtype=np.int64)
+        self.records_read = 0
+        self.records_kept = 0
+        self.keyless_records = 0
+
+    def write_retained(self, batches: BatchColumns, writer: CleanedSegmentWriter) -> None:
+        """Write what stays of these batches."""
+        decision = _Decision(batches)
+        self._follow_transactions(batches, decision, writer)
+        decision.is_kept_empty |= self._ends_what_is_remembered(batches)
+        is_beyond = decision.last_offsets >= self._end_offset
+        decision.must_stay_whole |= is_beyond
+        to_read = ~decision.must_stay_whole & ~decision.must_go
+        for slots, records in records_in(batches, np.flatnonzero(to_read)):
+            self._decide_records(batches, decision, slots, records)
+        decision.kept[decision.must_stay_whole] = decision.counts[decision.must_stay_whole]
+        self.records_read += int(decision.counts.sum())
+        self.records_kept += int(decision.kept.sum())
+        _write(batches, decision, writer)
+
+    def _follow_transactions(self, batches: BatchColumns, decision: "_Decision", writer: CleanedSegmentWriter) -> None:
+        """Batches of aborted transactions go. A marker stays until nothing of its transaction is left, and then its time."""
+        for slot in np.flatnonzero(decision.attributes & (TRANSACTIONAL_FLAG | CONTROL_FLAG)).tolist():
+            producer_id = int(batches.headers["producer_id"][slot])
+            last_offset = int(decision.last_offsets[slot])
+            if not decision.attributes[slot] & CONTROL_FLAG:
+                decision.must_go[slot] = self._transactions.is_aborted(producer_id, last_offset)
+                continue
+            batch = batch_at(batches, slot)
+            nothing_is_left, aborted = self._transactions.end(batch, producer_id, last_offset)
+            if aborted is not None:
+                writer.add_aborted(aborted)
+            if last_offset >= self._end_offset:
+                continue
+            header = read_header(batch)
+            horizon = header.delete_horizon_ms
+            if not header.record_count:
+                decision.must_go[slot] = True
+            elif nothing_is_left and horizon is None:
+                horizon = self._job.now_ms + self._job.delete_retention_ms
+                decision.rewritten[slot] = _marker_with_horizon(batch, header, horizon)
+            elif nothing_is_left and horizon is not None:
+                decision.must_go[slot] = horizon <= self._job.now_ms
+            decision.must_stay_whole[slot] = not decision.must_go[slot]
+
+    def _ends_what_is_remembered(self, batches: BatchColumns) -> Flags:
+        """The last batches of producers, which tell their sequences or epochs, and the last batch of what is cleaned."""
+        last_offsets = batches.last_offsets
+        stays: Flags = last_offsets + 1 == self._job.first_uncleanable_offset
+        headers = batches.headers
+        candidates = np.isin(last_offsets, self._last_offsets) | ((headers["attributes"] & CONTROL_FLAG) != 0)
+        for slot in np.flatnonzero(candidates & (headers["producer_id"] >= 0)).tolist():
+            last = self._job.producers.get(int(headers["producer_id"][slot]))
+            if last is None:
+                continue
+            if last.last_offset >= 0:
+                stays[slot] |= last.last_offset == last_offsets[slot]
+            else:
+                is_control = headers["attributes"][slot] & CONTROL_FLAG
+                stays[slot] |= bool(is_control) and int(headers["producer_epoch"][slot]) == last.epoch
+        return stays
+
+    def _decide_records(
+        self, batches: BatchColumns, decision: "_Decision", slots: Integers, records: RecordColumns
+    ) -> None:
+        """A record stays if it is the newest of its key, and if it is a tombstone, until the delete horizon."""
+        headers = batches.headers[slots]
+        base_timestamps = headers["base_timestamp"].astype(np.int64)
+        has_horizon = (headers["attributes"] & DELETE_HORIZON_FLAG) != 0
+        keeps_tombstones = ~has_horizon | (base_timestamps > self._job.now_ms)
+
+        offsets = headers["base_offset"].astype(np.int64)[records.batch] + records.offset_deltas
+        has_key = records.key_lengths >= 0
+        is_tombstone = records.value_lengths < 0
+        keyed = np.flatnonzero(has_key)
+        newest = np.full(len(records), -1, dtype=np.int64)
+        newest[keyed] = self._offsets.get(
+            self._hash(records.data, records.key_starts[keyed], records.key_lengths[keyed])
+        )
+        stays = has_key & (offsets >= newest) & (~is_tombstone | keeps_tombstones[records.batch])
+        self.keyless_records += int((~has_key).sum())
+
+        kept = np.bincount(records.batch[stays], minlength=len(slots))
+        decision.kept[slots] = kept
+        has_tombstones = np.bincount(records.batch[stays & is_tombstone], minlength=len(slots)) > 0
+        needs_horizon = has_tombstones & ~has_horizon
+        is_partial = (kept > 0) & (kept < headers["record_count"])
+        bounds = np.searchsorted(records.batch, np.arange(len(slots) + 1))
+        for number in np.flatnonzero(needs_horizon | is_partial).tolist():
+            rows = np.arange(bounds[number], bounds[number + 1])
+            rows = rows[stays[rows]]
+            header = BatchHeader._make(headers[number].item())
+            horizon = self._job.now_ms + self._job.delete_retention_ms if needs_horizon[number] else None
+            decision.rewritten[int(slots[number])] = _rewritten(header, records, rows, horizon)
+
+
+class _Decision:
+    """What becomes of each batch of a stretch."""
+
+    def __init__(self, batches: BatchColumns) -> None:
+        self.attributes = batches.headers["attributes"]
+        self.last_offsets = batches.last_offsets
+        self.counts = batches.column("record_count")
+        self.kept = np.zeros(len(batches), dtype=np.int64)
+        """How many records stay."""
+        self.must_go = np.zeros(len(batches), dtype=bool)
+        self.must_stay_whole = np.zeros(len(batches), dtype=bool)
+        self.is_kept_empty = np.zeros(len(batches), dtype=bool)
+        """The batch stays even if none of its records does."""
+        self.rewritten: dict[int, bytes] = {}
+        """Batches that stay in part, or get a delete horizon."""
+
+
+def _write(batches: BatchColumns, decision: _Decision, writer: CleanedSegmentWriter) -> None:
+    """In the order of the batches; those that stay as they are go from the buffer they were read into."""
+    sizes = batches.sizes.tolist()
+    positions = batches.positions.tolist()
+    last_offsets = decision.last_offsets.tolist()
+    max_timestamps = batches.headers["max_timestamp"].tolist()
+    is_empty = decision.is_kept_empty & (decision.kept == 0)
+    out: list[memoryview | bytes] = []
+    begin = end = 0
+    size = 0
+    for slot in np.flatnonzero((decision.kept > 0) | is_empty).tolist():
+        new = decision.rewritten.get(slot)
+        if new is None and is_empty[slot]:
+            new = _emptied(read_header(batches.data, positions[slot]))
+        if new is not None:
+            out += (batches.data[begin:end], new)
+            begin = end = 0
+            header = read_header(new)
+            writer.add(len(new), header.last_offset, header.max_timestamp)
+            size += len(new)
+        else:
+            if positions[slot] != end:
+                out.append(batches.data[begin:end])
+                begin = positions[slot]
+            end = positions[slot] + sizes[slot]
+            writer.add(sizes[slot], last_offsets[slot], max_timestamps[slot])
+            size += sizes[slot]
+        if size > _MOST_JOINED:
+            out.append(batches.data[begin:end])
+            begin = end
+            writer.write(b"".join(out))
+            out, size = [], 0
+    out.append(batches.data[begin:end])
+    writer.write(b"".join(out))
+
+
+def _rewritten(header: BatchHeader, records: RecordColumns, rows: Integers, horizon: int | None) -> bytes:
+    """The batch with these records alone, at the offsets they have."""
+    data = records.data.data
+    timestamps = records.timestamp_deltas[rows] + header.base_timestamp
+    if header.is_log_append_time:
+        timestamps[:] = header.max_timestamp
+    if horizon is None:
+        body = _joined(data, records.starts[rows], records.ends[rows])
+    else:
+        body = _with_timestamp_deltas(data, records, rows, timestamps - horizon)
+        header = header._replace(base_timestamp=horizon, attributes=header.attributes | DELETE_HORIZON_FLAG)
+    return _sealed(header._replace(max_timestamp=int(timestamps.max()), record_count=len(rows)), body)
+
+
+def _joined(data: memoryview, starts: Integers, ends: Integers) -> bytes:
+    """The records between these positions; neighbours are copied together."""
+    breaks = np.flatnonzero(starts[1:] != ends[:-1])
+    begins = starts[np.concatenate((np.zeros(1, dtype=np.int64), breaks + 1))].tolist()
+    stops = ends[np.concatenate((breaks, np.full(1, len(ends) - 1, dtype=np.int64)))].tolist()
+    return b"".join([data[begin:stop] for begin, stop in zip(begins, stops, strict=True)])
+
+
+def _with_timestamp_deltas(data: memoryview, records: RecordColumns, rows: Integers, deltas: Integers) -> bytes:
+    """The records with other timestamp deltas, and the lengths that follow from that."""
+    parts: list[bytes | memoryview] = []
+    columns = (records.timestamp_starts[rows], records.offset_starts[rows], records.ends[rows], deltas)
+    for timestamp_start, offset_start, end, delta in zip(*(column.tolist() for column in columns), strict=True):
+        encoded = encode_varint(delta)
+        parts += (
+            encode_varint(1 + len(encoded) + end - offset_start),
+            data[timestamp_start - 1 : timestamp_start],
+            encoded,
+            data[offset_start:end],
+        )
+    return b"".join(parts)
+
+
+def _sealed(header: BatchHeader, body: bytes) -> bytes:
+    """The batch with another body, packed with the codec it had. Offsets, producer and sequences stay."""
+    codec = header.attributes & CODEC_MASK
+    packed = body if codec == Codec.NONE else compress(codec, body)
+    header = header._replace(batch_length=HEADER_SIZE - LENGTH_OFFSET + len(packed), crc=0)
+    batch = bytearray(HEADER.pack(*header))
+    batch += packed
+    with memoryview(batch) as view:
+        _CRC.pack_into(batch, CRC_OFFSET, crc32c(view[ATTRIBUTES_OFFSET:]))
+    return bytes(batch)
+
+
+def _emptied(header: BatchHeader) -> bytes:
+    """The batch without records: what is left tells the last offset, and the producer's last sequence or its epoch."""
+    kept = LOG_APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG
+    attributes = header.attributes & kept
+    return _sealed(header._replace(attributes=attributes, base_timestamp=NO_TIMESTAMP, record_count=0), b"")
+
+
+def _marker_with_horizon(batch: memoryview, header: BatchHeader, horizon: int) -> bytes:
+    return build_batch(
+        iterate_records(batch, len(batch)),
+        base_offset=header.base_offset,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        leader_epoch=header.partition_leader_epoch,
+        control=True,
+        transactional=header.is_transactional,
+        keep_offsets=True,
+        last_offset_delta=header.last_offset_delta,
+        delete_horizon_ms=horizon,
+    )

@@ -1,0 +1,117 @@
+"""Reading a segment in stretches of whole batches, each of them checked, at no more than the allowed pace."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import numpy as np
+
+from stoker.errors import CorruptRecords
+from stoker.log.segment import LOG_SUFFIX
+from stoker.log.validation import MAX_DECOMPRESSED_BYTES
+from stoker.wire.compression import Codec
+from stoker.wire.record_batch import CODEC_MASK, HEADER_SIZE, LENGTH_OFFSET
+from stoker.wire.record_columns import (
+    BatchColumns,
+    Integers,
+    RecordColumns,
+    check_checksums,
+    read_batches,
+    read_records,
+    records_of,
+)
+
+_MOST_UNPACKED_BYTES: Final = 16 * 1024 * 1024
+"""Of compressed batches so much is unpacked together."""
+
+
+class Pace:
+    """Keeps the bytes read and written below log.cleaner.io.max.bytes.per.second, by waiting."""
+
+    def __init__(
+        self,
+        max_bytes_per_second: float | None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._limit = max_bytes_per_second
+        self._clock = clock
+        self._sleep = sleep
+        self._free_at = clock()
+
+    def moved(self, count: int) -> None:
+        if self._limit is None:
+            return
+        now = self._clock()
+        self._free_at = max(self._free_at, now) + count / self._limit
+        if self._free_at > now:
+            self._sleep(self._free_at - now)
+
+
+def segment_path(directory: str, base_offset: int, suffix: str = LOG_SUFFIX) -> str:
+    return f"{directory}/{base_offset:020d}{suffix}"
+
+
+def read_segment(path: str, size: int, stretch_bytes: int, pace: Pace, start: int = 0) -> Iterator[BatchColumns]:
+    """All batches from the one at position `start` on; raises CorruptRecords for what is no good batch, and OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        position = start
+        wanted = stretch_bytes
+        while position < size:
+            data = os.pread(descriptor, min(wanted, size - position), position)
+            batches = _batches_at(path, position, data)
+            if not len(batches):
+                if len(data) < wanted or wanted >= size:
+                    raise CorruptRecords(f"a torn batch at position {position} of {path}")
+                wanted = min(size, wanted * 4)  # a batch larger than a stretch
+                continue
+            pace.moved(batches.end)
+            yield batches
+            position += batches.end
+            wanted = stretch_bytes
+    finally:
+        os.close(descriptor)
+
+
+def _batches_at(path: str, position: int, data: bytes) -> BatchColumns:
+    try:
+        batches = read_batches(memoryview(data))
+        check_checksums(batches)
+    except CorruptRecords as problem:
+        raise CorruptRecords(f"{problem} in the stretch at position {position} of {path}") from None
+    return batches
+
+
+def records_in(batches: BatchColumns, slots: Integers) -> Iterator[tuple[Integers, RecordColumns]]:
+    """The records of these batches, as many batches at a time as unpack to a bounded amount of memory."""
+    if not len(slots):
+        return
+    codecs = batches.headers["attributes"][slots] & CODEC_MASK
+    if not (codecs != Codec.NONE).any():
+        yield slots, _read(batches, slots)
+        return
+    # What a batch unpacks to is known when it is unpacked; until then all that is known is that it may be much.
+    sizes = batches.sizes[slots] - HEADER_SIZE
+    sizes[codecs != Codec.NONE] *= 8
+    portions = np.cumsum(sizes) // _MOST_UNPACKED_BYTES
+    for portion in np.unique(portions):
+        chosen = slots[portions == portion]
+        yield chosen, _read(batches, chosen)
+
+
+def _read(batches: BatchColumns, slots: Integers) -> RecordColumns:
+    records = read_records(
+        records_of(batches, slots, MAX_DECOMPRESSED_BYTES), batches.headers["record_count"][slots].astype(np.int64)
+    )
+    last_deltas = batches.headers["last_offset_delta"][slots][records.batch]
+    if ((records.offset_deltas < 0) | (records.offset_deltas > last_deltas)).any():
+        raise CorruptRecords("a record has an offset that is not in its batch")
+    return records
+
+
+def batch_at(batches: BatchColumns, slot: int) -> memoryview:
+    """One batch, header included."""
+    position = int(batches.positions[slot])
+    return batches.data[position : position + int(batches.headers["batch_length"][slot]) + LENGTH_OFFSET]
