@@ -20,6 +20,7 @@ from stoker.broker.config.listeners import Listener
 from stoker.broker.connection import Connection
 from stoker.broker.dispatch import Dispatcher
 from stoker.broker.housekeeping import Housekeeping
+from stoker.broker.log_cleaner import LogCleaner
 from stoker.broker.log_directories import LogDirectories, WantedLog
 from stoker.broker.metadata import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, ClusterMetadata
 from stoker.broker.metadata_log import MetadataLog
@@ -57,6 +58,7 @@ class Server:
         self._directories: LogDirectories
         self._senders: SliceSenders
         self._housekeeping: Housekeeping
+        self._cleaner: LogCleaner
         self._dispatch: Dispatcher
         self.node: Node
 
@@ -87,6 +89,8 @@ class Server:
         self._dispatch = Dispatcher(self.node)
         self._housekeeping = Housekeeping(self.node, self._directories, self._executor, self._connections)
         self._housekeeping.start()
+        self._cleaner = LogCleaner(self.node, self._directories, self._executor)
+        self._cleaner.start()
         self._accept_connections()
 
     def _start_senders(self) -> None:
@@ -278,6 +282,7 @@ class Server:
             connection.close("the broker shuts down", quiet=True)
         self._senders.close()
         await self._housekeeping.stop()
+        await self._cleaner.stop()
         await self._dispatch.drain()
         self.node.close()
         await self._loop.run_in_executor(self._executor, self._directories.close)

@@ -7,14 +7,12 @@ all segments up to there are read, the clean ones too, and what is superseded is
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import Final
 
 import numpy as np
 
 from stoker.log.compaction.cleaned_segment import CleanedSegmentWriter
 from stoker.log.compaction.job import (
-    CLEANED_SUFFIX,
     CleanedSegment,
     CleaningDone,
     CleaningJob,
@@ -24,6 +22,7 @@ from stoker.log.compaction.key_hashes import KeyHasher, KeyHashes
 from stoker.log.compaction.offset_map import OffsetMap
 from stoker.log.compaction.retained_records import RecordFilter
 from stoker.log.compaction.segment_reading import Pace, batch_at, read_segment, records_in, segment_path
+from stoker.log.compaction.swap import remove_cleaned_files
 from stoker.log.compaction.transactions import CleanedTransactions
 from stoker.log.segment import INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from stoker.wire.record_batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
@@ -177,11 +176,3 @@ class Cleaner:
                 for batches in read_segment(path, segment.size, job.read_bytes, self._pace):
                     filtering.write_retained(batches, writer)
             return writer.finish(tuple(segment.base_offset for segment in group), last_modified_ns)
-
-
-def remove_cleaned_files(directory: str) -> None:
-    """What a cleaning that came to nothing has left."""
-    for name in os.listdir(directory):
-        if name.endswith(CLEANED_SUFFIX):
-            with suppress(FileNotFoundError):
-                os.unlink(f"{directory}/{name}")

@@ -7,9 +7,11 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from stoker.log.compaction.job import CLEANED_SUFFIX
+from stoker.log.files import unlink_if_there
 from stoker.log.segment import LOG_SUFFIX, Segment
 
 SWAP_SUFFIX: Final = ".swap"
@@ -30,3 +32,11 @@ def put_in_place(segment: Segment, sources: Sequence[Segment], suffixes: Sequenc
         path = segment.path(suffix)
         os.rename(path + SWAP_SUFFIX, path)
     return removed
+
+
+def remove_cleaned_files(directory: str) -> None:
+    """Remove what a cleaning that came to nothing has left, if the directory itself is still there."""
+    with suppress(FileNotFoundError):
+        for name in os.listdir(directory):
+            if name.endswith(CLEANED_SUFFIX):
+                unlink_if_there(f"{directory}/{name}")
