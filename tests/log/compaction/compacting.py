@@ -1,30 +1,36 @@
 """Compacting a log in the process of the test, by the very steps that a broker and its worker take."""
 
+import os
 from collections.abc import Iterator
-from dataclasses import replace
 
 from stoker.log.compaction.cleaner import Cleaner
-from stoker.log.compaction.job import (
-    CleanedSegment,
-    CleaningDone,
-    CleaningJob,
-    decode_answer,
-    encode_answer,
-)
+from stoker.log.compaction.job import CleanedSegment, CleaningDone, CleaningJob, decode_answer, encode_answer
 from stoker.log.compaction.selection import CleanerLimits, dirty_part
 from stoker.log.config import LogConfig
 from stoker.log.partition import PartitionLog
-from stoker.wire.record_batch import Record, build_batch, iterate_records, read_header
+from stoker.wire.record_batch import BatchHeader, Record, build_batch, iterate_records
 
 LIMITS = CleanerLimits(dedupe_buffer_bytes=1 << 20, load_factor=0.9, read_bytes=4096, max_bytes_per_second=None)
 COMPACT = LogConfig(cleanup_policy=frozenset({"compact"}), segment_bytes=4000, index_interval_bytes=200)
+DAY_MS = 86_400_000
 
 
-def keyed(*records: tuple[bytes | None, bytes | None], timestamp: int = 0, **options: int | bool) -> memoryview:
+def keyed(
+    *records: tuple[bytes | None, bytes | None],
+    timestamp: int = 0,
+    codec: int = 0,
+    producer_id: int = -1,
+    base_sequence: int = -1,
+    transactional: bool = False,
+) -> memoryview:
     """A batch of these keys and values."""
     content = build_batch(
         [Record(timestamp=timestamp + number, key=key, value=value) for number, (key, value) in enumerate(records)],
-        **options,  # type: ignore[arg-type]
+        codec=codec,
+        producer_id=producer_id,
+        producer_epoch=min(producer_id, 0),
+        base_sequence=base_sequence,
+        transactional=transactional,
     )
     return memoryview(bytearray(content))
 
@@ -40,8 +46,7 @@ def job_for(
 def answers_to(job: CleaningJob) -> Iterator[CleanedSegment | CleaningDone]:
     """What a worker would answer."""
     for answer in Cleaner(job).answers():
-        received = decode_answer(encode_answer(answer))
-        assert received == answer
+        assert decode_answer(encode_answer(answer)) == answer
         yield answer
 
 
@@ -59,16 +64,13 @@ def compact(
     raise AssertionError("the cleaner did not say that it is done")
 
 
-def records_by_batch(log: PartitionLog) -> list[list[Record]]:
-    """The records of every batch there is, also of control batches."""
+def batches_in(log: PartitionLog) -> list[tuple[BatchHeader, list[Record]]]:
+    """Every batch there is, also those without records."""
     found = []
     for segment in log.segments:
         for position, header in segment.batches():
-            content = segment.opened()
-            import os
-
-            batch = os.pread(content.descriptor, header.size, position)
-            found.append(list(iterate_records(batch, 1 << 20)))
+            content = os.pread(segment.opened().descriptor, header.size, position)
+            found.append((header, list(iterate_records(content, 1 << 20))))
     return found
 
 
@@ -82,20 +84,3 @@ def table_of(records: list[Record]) -> dict[bytes, bytes]:
         else:
             table[record.key] = record.value
     return table
-
-
-def without_retention(config: LogConfig) -> LogConfig:
-    return replace(config, retention_ms=-1)
-
-
-__all__ = [
-    "COMPACT",
-    "LIMITS",
-    "answers_to",
-    "compact",
-    "job_for",
-    "keyed",
-    "read_header",
-    "records_by_batch",
-    "table_of",
-]

@@ -9,6 +9,7 @@ from hypothesis import event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from stoker.log.compaction.job import CleanedSegment
 from stoker.log.config import LogConfig
 from stoker.log.partition import PartitionLog
 from stoker.log.producer_state import AppendOrigin
@@ -246,7 +247,7 @@ class CompactionBesideTable(RuleBasedStateMachine):
         for number, answer in enumerate(answers_to(job)):
             if number == at:
                 break
-            if hasattr(answer, "sources"):
+            if isinstance(answer, CleanedSegment):
                 self.log.replace_segments(answer).remove()
                 following = [s.base_offset for s in self.log.segments if s.base_offset > answer.base_offset]
                 touched_end = following[0]
