@@ -172,7 +172,7 @@ class LogDirectory:
     def create_log(self, topic: str, partition: int, config: LogConfig, *, topic_id: UUID | None) -> PartitionLog:
         """A new, empty log."""
         key = topic, partition
-        if key in self._checkpointed:
+        if key in self._checkpointed or key in self._cleaner_offsets_on_disk:
             # Of a partition of this name that was deleted. What is known of it must not be taken for the new one's.
             self.checkpoint()
         log = self.logs[key] = create_partition_log(
