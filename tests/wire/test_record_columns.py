@@ -7,16 +7,10 @@ from hypothesis import strategies as st
 
 from stoker.errors import CorruptRecords
 from stoker.wire import record_columns
+from stoker.wire.batch_columns import BatchColumns, check_checksums, read_batches
 from stoker.wire.compression import Codec
 from stoker.wire.record_batch import HEADER_SIZE, Record, build_batch, encode_varint, iterate_records, read_header
-from stoker.wire.record_columns import (
-    BatchColumns,
-    RecordColumns,
-    check_checksums,
-    read_batches,
-    read_records,
-    records_of,
-)
+from stoker.wire.record_columns import RecordColumns, read_records, read_records_of, records_of
 
 LIMIT = 1 << 20
 
@@ -30,14 +24,14 @@ records = st.builds(
         tuple
     ),
 )
+single = st.tuples(st.lists(records, min_size=1, max_size=1), st.just(Codec.NONE))
 batches = st.tuples(st.lists(records, min_size=1, max_size=20), st.sampled_from(list(Codec)))
 
 
 def columns_of(data: bytes) -> tuple[BatchColumns, RecordColumns]:
     found = read_batches(memoryview(data))
     check_checksums(found)
-    bodies = records_of(found, np.arange(len(found)), LIMIT)
-    return found, read_records(bodies, found.column("record_count"))
+    return found, read_records_of(found, np.arange(len(found)), LIMIT)
 
 
 def plain(data: bytes) -> list[Record]:
@@ -63,7 +57,7 @@ def by_columns(found: BatchColumns, columns: RecordColumns) -> list[tuple[int, i
 
 
 @settings(max_examples=100)
-@given(st.lists(batches, max_size=6))
+@given(st.one_of(st.lists(batches, max_size=6), st.lists(single, max_size=20)))
 def test_columns_are_what_the_plain_parser_reads(made: list[tuple[list[Record], Codec]]) -> None:
     """Null keys, tombstones, headers, every codec, in any mixture; and the bytes of each record."""
     data = b"".join(
@@ -158,6 +152,18 @@ def test_no_batch_is_found_where_none_is() -> None:
     old[16] = 1
     with pytest.raises(CorruptRecords, match="magic 1"):
         read_batches(memoryview(bytes(old)))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 60)), max_size=8), st.integers(0, 70))
+def test_batches_of_one_size_are_found_like_others(runs: list[tuple[int, int]], torn: int) -> None:
+    data = b"".join(build_batch([Record(key=b"k" * size)], base_offset=size) * count for size, count in runs)
+    expected, position = [], 0
+    while position < len(data):
+        expected.append(position)
+        position += read_header(data, position).size
+    found = read_batches(memoryview(data + (data + b"k")[:torn][:61]))
+    assert found.positions.tolist() == expected
+    assert found.end == len(data)
 
 
 def test_a_wrong_checksum_is_found() -> None:

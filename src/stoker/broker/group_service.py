@@ -14,7 +14,7 @@ from uuid import UUID
 from stoker.broker.config.image import ConfigImage, ResourceType
 from stoker.broker.coordinator_topic import CoordinatorTopic
 from stoker.broker.flusher import Flusher
-from stoker.broker.log_replay import batches_of
+from stoker.broker.log_replay import newest_batches_of
 from stoker.broker.metadata import OFFSETS_TOPIC, ClusterMetadata
 from stoker.broker.partitions import Partition, Partitions
 from stoker.broker.reply import Deferred, EncodedBody
@@ -90,7 +90,7 @@ class GroupService:
     def _load(self, partition: Partition) -> None:
         if partition.log is None:
             return
-        for batch in batches_of(partition.log):
+        for batch in newest_batches_of(partition.log):
             header = read_header(batch)
             if header.is_control:
                 self._load_marker(partition, header, batch)

@@ -9,6 +9,7 @@ from stoker.log.partition import PartitionLog
 from stoker.wire.record_batch import HEADER_SIZE, crc_is_valid, read_header
 
 _READ_BYTES: Final = 1024 * 1024
+_LARGE_LOG_BYTES: Final = 4 * 1024 * 1024
 
 
 def batches_of(log: PartitionLog) -> Iterator[memoryview]:
@@ -16,6 +17,8 @@ def batches_of(log: PartitionLog) -> Iterator[memoryview]:
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         piece = log.read(offset, _READ_BYTES, at_least_one_batch=True)
+        if not piece.length:
+            return  # compaction has left nothing between here and the end
         data = memoryview(os.pread(piece.file.descriptor, piece.length, piece.position))
         position = 0
         while position + HEADER_SIZE <= len(data):
@@ -28,3 +31,17 @@ def batches_of(log: PartitionLog) -> Iterator[memoryview]:
                 yield data[position : position + header.size]
                 offset = header.next_offset
             position += header.size
+
+
+def newest_batches_of(log: PartitionLog) -> Iterator[memoryview]:
+    """Batches that stand for the same state, if of every key the newest record counts: what compaction would leave.
+
+    Of a large log's plain batches the newest record of each key in some megabytes is given, in batches made for it, in
+    which offsets and timestamps are not those of the records. A million commits of one group are a hundred megabytes that
+    nobody may compact yet, and a few dozen records here.
+    """
+    if log.size_bytes < _LARGE_LOG_BYTES:
+        return batches_of(log)
+    from stoker.broker.condensed_replay import condensed_batches_of
+
+    return condensed_batches_of(log)

@@ -15,7 +15,7 @@ from uuid import UUID
 from stoker.errors import CorruptRecords
 from stoker.log.compaction.job import CleanedSegment
 from stoker.log.compaction.swap import put_in_place
-from stoker.log.config import LogConfig
+from stoker.log.config import NEVER, LogConfig
 from stoker.log.errors import AppendRefused, CorruptCheckpoint, LogError, OffsetOutOfRange
 from stoker.log.files import NO_FILE, FileCache, RemovedFiles, SegmentFile, sync_directory
 from stoker.log.leader_epochs import LEADER_EPOCH_FILE, LeaderEpochs
@@ -106,6 +106,7 @@ class PartitionLog:
         "_producers",
         "_segments",
         "_snapshots",
+        "checked_from",
         "config",
         "directory",
         "files",
@@ -150,6 +151,8 @@ class PartitionLog:
         """Everything below it is on stable storage."""
         self.last_flush_ms = clock()
         self.is_closed = False
+        self.checked_from = NEVER if recovered is None else recovered.checked_from
+        """From this offset on every batch was checked when the log was opened."""
         self.was_compacted = was_compacted
         """There may be gaps between batches, whatever the config says now."""
         self._clock = clock

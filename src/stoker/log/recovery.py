@@ -38,6 +38,11 @@ _TAIL_INDEX_ENTRIES = 64
 """How much of the log's end is read to remember more than the last batch of each producer."""
 
 
+_BULK_BYTES = 2 * 1024 * 1024
+_SAMPLE_BYTES = 64 * 1024
+_SMALL_BATCH_BYTES = 2048
+
+
 class RecoveredLog(NamedTuple):
     """What recovery found; the segments and snapshots it was given are changed in place."""
 
@@ -45,6 +50,8 @@ class RecoveredLog(NamedTuple):
     log_end_offset: int
     epochs: LeaderEpochs
     producers: ProducerStates
+    checked_from: int
+    """From this offset on every batch has the checksum it claims."""
 
 
 def recover(
@@ -97,7 +104,7 @@ def recover(
         snapshots.remove(offset)
     epochs.truncate_from_end(next_offset)
     _remember_batches_before(producers, segments, config.index_interval_bytes)
-    return RecoveredLog(active, next_offset, epochs, producers)
+    return RecoveredLog(active, next_offset, epochs, producers, start_offset)
 
 
 def remove_segment_files(segment: Segment) -> None:
@@ -183,6 +190,13 @@ def recover_segment(
         file = active.opened()
         with mmap.mmap(file.descriptor, file_bytes, prot=mmap.PROT_READ) as mapped, memoryview(mapped) as view:
             checker = _BatchChecker(view, active.base_offset, latest_leader_epoch, was_compacted)
+            if _has_many_small_batches(view):
+                from stoker.log.bulk_recovery import BatchLimits, recover_in_bulk
+
+                limits = BatchLimits(active.base_offset + _MAX_RELATIVE_OFFSET, latest_leader_epoch, was_compacted)
+                expected = recover_in_bulk(view, active, config.index_interval_bytes, limits, epochs, producers)
+                checker.expected = expected
+                next_offset = expected.offset
             for position, header in checker:
                 active.add(header.size, header.last_offset, header.max_timestamp, config.index_interval_bytes)
                 next_offset = header.next_offset
@@ -206,6 +220,20 @@ def recover_segment(
     return next_offset
 
 
+def _has_many_small_batches(view: memoryview) -> bool:
+    """Whether it takes seconds to look at them one by one, as the first few have it."""
+    if len(view) < _BULK_BYTES:
+        return False
+    position = count = 0
+    while position < _SAMPLE_BYTES:
+        header = read_header(view, position)
+        if header.size < HEADER_SIZE:
+            return False
+        position += header.size
+        count += 1
+    return count * _SMALL_BATCH_BYTES > position
+
+
 class _BatchChecker:
     """Iterates over the valid batches at the front of a file; afterwards `problem` says why it ended."""
 
@@ -217,8 +245,9 @@ class _BatchChecker:
         gaps_are_allowed: bool,
     ) -> None:
         self.problem = ""
+        self.expected: tuple[int, int, int] = (0, base_offset, -1)
+        """The position, the lowest offset and the lowest leader epoch of the next batch."""
         self._view = view
-        self._expected_offset = base_offset
         self._highest_offset = base_offset + _MAX_RELATIVE_OFFSET
         # Neither base offset nor leader epoch is under the checksum; what can be known about them is checked here.
         # Only compaction leaves gaps between batches.
@@ -227,9 +256,7 @@ class _BatchChecker:
 
     def __iter__(self) -> Iterator[tuple[int, BatchHeader]]:
         view = self._view
-        position = 0
-        expected_offset = self._expected_offset
-        leader_epoch = -1
+        position, expected_offset, leader_epoch = self.expected
         while position < len(view):
             if len(view) - position < HEADER_SIZE:
                 self.problem = "a torn batch"

@@ -10,51 +10,16 @@ numpy and polars take 0.2 s to import. Import this module where it is used, neve
 
 import io
 from collections.abc import Sequence
-from struct import Struct as Layout
 from typing import NamedTuple
 
 import numpy as np
-import polars
-from crc32c import crc32c
 from numpy.typing import NDArray
 
 from stoker.errors import CorruptRecords
+from stoker.wire.batch_columns import BatchColumns, Bytes, Integers
 from stoker.wire.compression import Codec, decompress
-from stoker.wire.record_batch import (
-    ATTRIBUTES_OFFSET,
-    CODEC_MASK,
-    HEADER_SIZE,
-    LENGTH_OFFSET,
-    MAGIC,
-    decode_varint,
-    encode_varint,
-)
+from stoker.wire.record_batch import CODEC_MASK, HEADER_SIZE, LENGTH_OFFSET, decode_varint, encode_varint
 from stoker.wire.schema import Buffer
-
-Bytes = NDArray[np.uint8]
-Integers = NDArray[np.int64]
-
-HEADER_TYPE = np.dtype(
-    [
-        ("base_offset", ">i8"),
-        ("batch_length", ">i4"),
-        ("partition_leader_epoch", ">i4"),
-        ("magic", "i1"),
-        ("crc", ">u4"),
-        ("attributes", ">i2"),
-        ("last_offset_delta", ">i4"),
-        ("base_timestamp", ">i8"),
-        ("max_timestamp", ">i8"),
-        ("producer_id", ">i8"),
-        ("producer_epoch", ">i2"),
-        ("base_sequence", ">i4"),
-        ("record_count", ">i4"),
-    ]
-)
-"""A batch header as it is on disk; `BatchHeader` has the same fields."""
-
-_batch_length_at = Layout(">i").unpack_from
-_BATCH_LENGTH_POSITION = 8
 
 _SYNC = b"stoker's own mark"[:16]
 _SCHEMA = b'{"type":"record","name":"Batch","fields":[{"name":"record","type":"bytes"}]}'
@@ -64,69 +29,6 @@ _AVRO_HEADER = b"".join(
 _PADDING = bytes(16)
 """So that the longest varint, and a word of 8 bytes, can be read at the very end."""
 _LONGEST_VARINT = 10
-
-
-class BatchColumns(NamedTuple):
-    """The whole batches at the front of `data`."""
-
-    data: memoryview
-    positions: Integers
-    headers: NDArray[np.void]
-    """Of `HEADER_TYPE`."""
-    end: int
-    """Where the last whole batch ends."""
-
-    def __len__(self) -> int:
-        return len(self.positions)
-
-    def column(self, name: str) -> Integers:
-        """A field of all headers."""
-        return self.headers[name].astype(np.int64)
-
-    @property
-    def sizes(self) -> Integers:
-        return self.column("batch_length") + LENGTH_OFFSET
-
-    @property
-    def last_offsets(self) -> Integers:
-        return self.column("base_offset") + self.column("last_offset_delta")
-
-
-def read_batches(data: memoryview) -> BatchColumns:
-    """Raises CorruptRecords where no batch can be. What is behind the last whole batch is left out."""
-    positions = []
-    position = 0
-    size = len(data)
-    while position + HEADER_SIZE <= size:
-        (length,) = _batch_length_at(data, position + _BATCH_LENGTH_POSITION)
-        if length < HEADER_SIZE - LENGTH_OFFSET:
-            raise CorruptRecords(f"bytes that are no record batch at position {position}")
-        following = position + length + LENGTH_OFFSET
-        if following > size:
-            break
-        positions.append(position)
-        position = following
-    at = np.array(positions, dtype=np.int64)
-    headers = np.empty(0, dtype=HEADER_TYPE)
-    if positions:
-        windows = np.lib.stride_tricks.sliding_window_view(np.frombuffer(data, dtype=np.uint8), HEADER_SIZE)
-        headers = windows[at].view(HEADER_TYPE).ravel()
-    if (headers["magic"] != MAGIC).any():
-        wrong = int(np.argmax(headers["magic"] != MAGIC))
-        raise CorruptRecords(f"a batch with magic {headers['magic'][wrong]} at position {positions[wrong]}")
-    return BatchColumns(data, at, headers, position)
-
-
-def check_checksums(batches: BatchColumns) -> None:
-    """Raises CorruptRecords for the first batch that does not have the checksum it claims."""
-    data = batches.data
-    begins = (batches.positions + ATTRIBUTES_OFFSET).tolist()
-    ends = (batches.positions + batches.sizes).tolist()
-    found = [crc32c(data[begin:end]) for begin, end in zip(begins, ends, strict=True)]
-    wrong = np.flatnonzero(np.array(found, dtype=np.uint32) != batches.headers["crc"])
-    if len(wrong):
-        offset = batches.headers["base_offset"][wrong[0]]
-        raise CorruptRecords(f"the batch at offset {offset} does not have the checksum it claims")
 
 
 def records_of(batches: BatchColumns, slots: Integers, limit: int) -> list[Buffer]:
@@ -165,13 +67,33 @@ class RecordColumns(NamedTuple):
         return len(self.starts)
 
 
+def read_records_of(batches: BatchColumns, slots: Integers, limit: int) -> RecordColumns:
+    """The records of these batches; raises CorruptRecords, also for a batch that unpacks to more than `limit` bytes."""
+    counts = batches.headers["record_count"][slots].astype(np.int64)
+    is_packed = (batches.headers["attributes"][slots] & CODEC_MASK) != Codec.NONE
+    if (counts == 1).all() and not is_packed.any():
+        # Batches of one record each tell by themselves where their records are: they are read where they lie.
+        joined = b"".join((batches.data, _PADDING))
+        starts = batches.positions[slots] + HEADER_SIZE
+        ends = batches.positions[slots] + batches.sizes[slots]
+        lengths, content_starts = _varints_at(np.frombuffer(joined, dtype=np.uint8), starts)
+        _refuse(content_starts + lengths != ends, "another length than its batch")
+        return _columns(joined, counts, starts, content_starts, ends)
+    return read_records(records_of(batches, slots, limit), counts)
+
+
 def read_records(bodies: Sequence[Buffer], counts: Integers) -> RecordColumns:
     """The records of batches of so many records each; raises CorruptRecords if lengths and counts contradict each other."""
     joined = b"".join((*bodies, _PADDING))
     body_ends = np.cumsum(np.fromiter(map(len, bodies), dtype=np.int64, count=len(bodies)), dtype=np.int64)
     if len(counts) and (int(counts.min()) < 0 or int(counts.sum()) > len(joined)):
         raise CorruptRecords(f"{int(counts.sum())} records in {len(joined)} bytes")
-    starts, content_starts, ends = _boundaries(joined, body_ends, counts)
+    return _columns(joined, counts, *_boundaries(joined, body_ends, counts))
+
+
+def _columns(
+    joined: bytes, counts: Integers, starts: Integers, content_starts: Integers, ends: Integers
+) -> RecordColumns:
     data = np.frombuffer(joined, dtype=np.uint8)
     timestamp_starts = content_starts + 1  # after the attributes, of which none is in use
     timestamp_deltas, offset_starts = _varints_at(data, timestamp_starts)
@@ -205,9 +127,7 @@ def _refuse(are_wrong: NDArray[np.bool_], what: str) -> None:
 
 def _boundaries(joined: bytes, body_ends: Integers, counts: Integers) -> tuple[Integers, Integers, Integers]:
     """Where each record begins, where what follows its length begins, and where it ends."""
-    total = int(counts.sum())
-    size = len(joined) - len(_PADDING)
-    lengths = _lengths_by_avro(joined, size, total)
+    lengths = _lengths_by_avro(joined, len(joined) - len(_PADDING), int(counts.sum()))
     if lengths is not None:
         length_sizes = _varint_sizes(lengths)
         ends = np.cumsum(lengths + length_sizes)
@@ -220,6 +140,8 @@ def _boundaries(joined: bytes, body_ends: Integers, counts: Integers) -> tuple[I
 
 def _lengths_by_avro(joined: bytes, size: int, total: int) -> Integers | None:
     """None if it is no Avro block of so many values."""
+    import polars
+
     if not total:
         return np.zeros(0, dtype=np.int64)
     content = b"".join((_AVRO_HEADER, encode_varint(total), encode_varint(size), memoryview(joined)[:size], _SYNC))

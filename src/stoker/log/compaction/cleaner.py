@@ -25,8 +25,8 @@ from stoker.log.compaction.segment_reading import Pace, batch_at, read_segment, 
 from stoker.log.compaction.swap import remove_cleaned_files
 from stoker.log.compaction.transactions import CleanedTransactions
 from stoker.log.segment import INDEX_SUFFIX, TIME_INDEX_SUFFIX
+from stoker.wire.batch_columns import BatchColumns, Integers
 from stoker.wire.record_batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
-from stoker.wire.record_columns import BatchColumns, Integers
 
 _MAX_RELATIVE_OFFSET: Final = 2**31 - 1
 MOST_SOURCES: Final = 64

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stoker.wire.record_columns import Bytes, Integers
+from stoker.wire.batch_columns import Bytes, Integers
 
 Hashes = NDArray[np.uint64]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stoker.log.compaction.key_hashes import Hashes, KeyHashes
-from stoker.wire.record_columns import Integers
+from stoker.wire.batch_columns import Integers
 
 BYTES_PER_KEY: Final = 24
 """16 of hash, 8 of offset, as in Kafka."""

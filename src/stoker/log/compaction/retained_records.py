@@ -18,6 +18,7 @@ from stoker.log.compaction.key_hashes import KeyHasher
 from stoker.log.compaction.offset_map import OffsetMap
 from stoker.log.compaction.segment_reading import batch_at, records_in
 from stoker.log.compaction.transactions import CleanedTransactions
+from stoker.wire.batch_columns import BatchColumns, Integers
 from stoker.wire.compression import Codec, compress
 from stoker.wire.record_batch import (
     ATTRIBUTES_OFFSET,
@@ -37,7 +38,7 @@ from stoker.wire.record_batch import (
     iterate_records,
     read_header,
 )
-from stoker.wire.record_columns import BatchColumns, Integers, RecordColumns
+from stoker.wire.record_columns import RecordColumns
 
 Flags = NDArray[np.bool_]
 

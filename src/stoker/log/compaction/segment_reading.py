@@ -10,17 +10,10 @@ import numpy as np
 from stoker.errors import CorruptRecords
 from stoker.log.segment import LOG_SUFFIX
 from stoker.log.validation import MAX_DECOMPRESSED_BYTES
+from stoker.wire.batch_columns import BatchColumns, Integers, check_checksums, read_batches
 from stoker.wire.compression import Codec
 from stoker.wire.record_batch import CODEC_MASK, HEADER_SIZE, LENGTH_OFFSET
-from stoker.wire.record_columns import (
-    BatchColumns,
-    Integers,
-    RecordColumns,
-    check_checksums,
-    read_batches,
-    read_records,
-    records_of,
-)
+from stoker.wire.record_columns import RecordColumns, read_records_of
 
 _MOST_UNPACKED_BYTES: Final = 16 * 1024 * 1024
 """Of compressed batches so much is unpacked together."""
@@ -102,9 +95,7 @@ def records_in(batches: BatchColumns, slots: Integers) -> Iterator[tuple[Integer
 
 
 def _read(batches: BatchColumns, slots: Integers) -> RecordColumns:
-    records = read_records(
-        records_of(batches, slots, MAX_DECOMPRESSED_BYTES), batches.headers["record_count"][slots].astype(np.int64)
-    )
+    records = read_records_of(batches, slots, MAX_DECOMPRESSED_BYTES)
     last_deltas = batches.headers["last_offset_delta"][slots][records.batch]
     if ((records.offset_deltas < 0) | (records.offset_deltas > last_deltas)).any():
         raise CorruptRecords("a record has an offset that is not in its batch")
