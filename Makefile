@@ -44,14 +44,17 @@ soak: ## run the long fault and fuzz tests
 	@$(MAKE) --no-print-directory -j4 set-up
 	$(BIN)/pytest -m soak --timeout=0 --hypothesis-profile=soak $(ARGS)
 
-.PHONY: bench bench-broker bench-groups bench-cli
-bench: bench-broker bench-groups bench-cli ## measure Stoker beside Apache Kafka and write docs/benchmarks*.md
+.PHONY: bench bench-broker bench-groups bench-cli bench-compaction
+bench: bench-broker bench-groups bench-cli bench-compaction ## measure Stoker beside Apache Kafka and write docs/benchmarks*.md
 
 bench-broker: install kafka-jars ## of these, throughput, latency, memory, start
 	$(BIN)/python benchmarks/broker.py $(ARGS)
 
 bench-groups: install kafka-jars ## of these, consumer groups
 	$(BIN)/python benchmarks/groups.py $(ARGS)
+
+bench-compaction: install kafka-jars ## of these, compaction, and the start after a million commits
+	$(BIN)/python benchmarks/compaction.py $(ARGS)
 
 bench-cli: install kafka-jars ## of these, the command line
 	$(BIN)/python benchmarks/cli.py $(ARGS)

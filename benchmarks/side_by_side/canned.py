@@ -36,8 +36,8 @@ def record_batch(*, value_size: int, about_bytes: int) -> Batch:
     body = bytearray()
     count = 0
     while count == 0 or len(body) + value_size < about_bytes:
-        record = b"\x00" + _varint(0) + _varint(count) + _varint(-1) + _varint(value_size) + value + _varint(0)
-        body += _varint(len(record)) + record
+        record = b"\x00" + varint(0) + varint(count) + varint(-1) + varint(value_size) + value + varint(0)
+        body += varint(len(record)) + record
         count += 1
     covered = struct.pack(">hiqqqhii", 0, count - 1, timestamp, timestamp, -1, -1, -1, count) + bytes(body)
     data = struct.pack(">qiibI", 0, len(covered) + 9, -1, 2, crc32c.crc32c(covered)) + covered
@@ -106,5 +106,5 @@ def uvarint(value: int) -> bytes:
     return bytes(out)
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
     return uvarint(value << 1 if value >= 0 else (-value << 1) - 1)

@@ -99,6 +99,15 @@ class Commits:
 
 def commit(bench: Bench, peer: Peer, topic: str, commits: Commits) -> Outcome:
     """Commit by canned requests, each connection for a group of its own."""
+    return _commit(bench, peer, topic, commits)[0]
+
+
+def commit_many(bench: Bench, peer: Peer, topic: str, commits: Commits) -> str:
+    """Commit likewise; returns the name of the first of the groups."""
+    return _commit(bench, peer, topic, commits)[1]
+
+
+def _commit(bench: Bench, peer: Peer, topic: str, commits: Commits) -> tuple[Outcome, str]:
     with Crowd(peer.port) as crowd:
         prefix = f"{_ready_group(crowd)}-"
     first_group = prefix + "0" * group_requests.GROUP_DIGITS
@@ -120,7 +129,7 @@ def commit(bench: Bench, peer: Peer, topic: str, commits: Commits) -> Outcome:
     found = committed(peer, first_group, topic, commits.partitions)
     if not all(offset >= 0 for offset in found.values()):
         raise LoadFailed(f"{peer.name} answered {commits.count} commits, but has {found}")
-    return outcome
+    return outcome, first_group
 
 
 def commit_once(peer: Peer, topic: str, partitions: int) -> str:

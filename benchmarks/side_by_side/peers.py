@@ -11,7 +11,16 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, NewTopic, OffsetSpec
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ListOffsetsResultInfo,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
 
 from side_by_side import canned, processes
 from side_by_side.processes import LoadFailed
@@ -69,17 +78,29 @@ class Peer(ABC):
 
     def start(self) -> float:
         """Start the broker and produce one record; return the seconds from exec to its ack."""
-        started = time.monotonic()
-        with (self.directory / "broker.log").open("wb") as log:
-            self._process = subprocess.Popen(
-                self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
+        started = self.launch()
         try:
             self._wait_for_first_ack(started + START_TIMEOUT_SECONDS)
         except BaseException:
             self.stop()
             raise
         return time.monotonic() - started
+
+    def launch(self) -> float:
+        """Start the broker and do not wait; returns when that was."""
+        started = time.monotonic()
+        with (self.directory / "broker.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        return started
+
+    def kill(self) -> None:
+        """SIGKILL to the broker alone."""
+        assert self._process is not None, f"{self.name} is not running"
+        self._process.kill()
+        self._process.wait()
+        self._admin = self._process = None
 
     def stop(self) -> None:
         self._admin = None
@@ -92,13 +113,14 @@ class Peer(ABC):
         with socket.create_connection(("127.0.0.1", self.port), timeout=START_TIMEOUT_SECONDS) as connection:
             return _ask(connection, request)
 
-    def create_topic(self, topic: str, partitions: int) -> None:
+    def create_topic(self, topic: str, partitions: int, settings: Mapping[str, str] | None = None) -> None:
         """Create a topic and wait until each partition has a leader that knows it is."""
         config = {
             "file.delete.delay.ms": "100",  # so that a round's files are gone before the next but one begins
             # Kafka maps an index of this size for each segment and the kernel may read all of it ahead at its first
             # touch: with the default of 10 MB, seconds of zeroing pages that would hide what is measured.
             "segment.index.bytes": "262144",
+            **(settings or {}),
         }
         self._admin = self._admin or AdminClient({"bootstrap.servers": self.brokers})
         try:
@@ -115,6 +137,19 @@ class Peer(ABC):
                 time.sleep(0.02)
         except KafkaException as error:
             raise LoadFailed(f"{self.name}: topic {topic} could not be created: {error}") from error
+
+    def alter_topic(self, topic: str, settings: Mapping[str, str]) -> None:
+        """Set configs of a topic."""
+        assert self._admin is not None
+        entries = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in settings.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+        try:
+            for future in self._admin.incremental_alter_configs([resource]).values():
+                future.result(TOPIC_TIMEOUT_SECONDS)
+        except KafkaException as error:
+            raise LoadFailed(f"{self.name}: topic {topic} could not be altered: {error}") from error
 
     def _is_led(self, topic: str, partitions: int) -> bool:
         assert self._admin is not None
