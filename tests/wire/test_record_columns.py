@@ -10,7 +10,7 @@ from stoker.wire import record_columns
 from stoker.wire.batch_columns import BatchColumns, check_checksums, read_batches
 from stoker.wire.compression import Codec
 from stoker.wire.record_batch import HEADER_SIZE, Record, build_batch, encode_varint, iterate_records, read_header
-from stoker.wire.record_columns import RecordColumns, read_records, read_records_of, records_of
+from stoker.wire.record_columns import PADDING, RecordColumns, read_records, read_records_of, records_of
 
 LIMIT = 1 << 20
 
@@ -76,22 +76,14 @@ def test_columns_are_what_the_plain_parser_reads(made: list[tuple[list[Record], 
 
 @settings(max_examples=50)
 @given(st.lists(batches, min_size=1, max_size=4))
-def test_walking_and_avro_find_the_same_boundaries(made: list[tuple[list[Record], Codec]]) -> None:
-    data = b"".join(build_batch(content) for content, _ in made)
-    found = read_batches(memoryview(data))
-    bodies = records_of(found, np.arange(len(found)), LIMIT)
-    joined = b"".join((*bodies, bytes(16)))
-    ends = np.cumsum([len(body) for body in bodies])
+def test_walking_together_and_one_by_one_find_the_same_boundaries(made: list[tuple[list[Record], Codec]]) -> None:
+    data = b"".join(build_batch(content) for content, _ in made) + bytes(PADDING)
+    found = read_batches(memoryview(data), len(data) - PADDING)
     counts = found.column("record_count")
-    by_avro = record_columns._lengths_by_avro(joined, len(joined) - 16, int(counts.sum()))
-    starts, content_starts, stops = record_columns._walk(joined, ends, counts)
-    assert by_avro is not None
-    assert (stops - content_starts).tolist() == by_avro.tolist()
-    assert [each.tolist() for each in record_columns._boundaries(joined, ends, counts)] == [
-        starts.tolist(),
-        content_starts.tolist(),
-        stops.tolist(),
-    ]
+    bodies = found.positions + HEADER_SIZE, found.positions + found.sizes
+    one_by_one = record_columns._walk(data, counts, *bodies)
+    together = record_columns._walk_together(np.frombuffer(data, dtype=np.uint8), counts, *bodies)
+    assert [each.tolist() for each in together] == [each.tolist() for each in one_by_one]
 
 
 def test_lengths_that_are_written_longer_than_need_be() -> None:
@@ -106,6 +98,7 @@ def test_lengths_that_are_written_longer_than_need_be() -> None:
 RECORD = build_batch([Record(key=b"key", value=b"value")])[HEADER_SIZE:]
 
 
+@pytest.mark.parametrize("beside", [0, 300])
 @pytest.mark.parametrize(
     ("body", "count"),
     [
@@ -123,9 +116,12 @@ RECORD = build_batch([Record(key=b"key", value=b"value")])[HEADER_SIZE:]
         (RECORD, -1),
     ],
 )
-def test_what_contradicts_itself_is_refused(body: bytes, count: int) -> None:
+def test_what_contradicts_itself_is_refused(body: bytes, count: int, beside: int) -> None:
+    """Alone, and among good batches with which it is walked through together."""
+    good = read_records([RECORD] * beside, np.ones(beside, dtype=np.int64))
+    assert len(good) == beside
     with pytest.raises(CorruptRecords):
-        read_records([body], np.array([count]))
+        read_records([*[RECORD] * beside, body], np.array([*[1] * beside, count]))
 
 
 def test_headers_are_read_field_by_field() -> None:

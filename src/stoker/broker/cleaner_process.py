@@ -9,7 +9,7 @@ from typing import Final
 from stoker.log.compaction.job import Answer, CleanedSegment, CleaningJob, decode_answer
 
 _LONGEST_ANSWER: Final = 1024 * 1024
-_ONE_THREAD: Final = dict.fromkeys(("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+_ONE_THREAD: Final = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
 
 
 class WorkerDied(Exception):

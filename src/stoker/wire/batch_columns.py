@@ -42,7 +42,7 @@ _ALIKE: Final = 16
 
 
 class BatchColumns(NamedTuple):
-    """The whole batches at the front of `data`."""
+    """The whole batches at the front of `data`, behind which there may be more."""
 
     data: memoryview
     positions: Integers
@@ -67,9 +67,9 @@ class BatchColumns(NamedTuple):
         return self.column("base_offset") + self.column("last_offset_delta")
 
 
-def read_batches(data: memoryview) -> BatchColumns:
-    """Raises CorruptRecords where no batch can be. What is behind the last whole batch is left out."""
-    content = np.frombuffer(data, dtype=np.uint8)
+def read_batches(data: memoryview, size: int | None = None) -> BatchColumns:
+    """The whole batches in the first `size` bytes; raises CorruptRecords where no batch can be."""
+    content = np.frombuffer(data, dtype=np.uint8, count=-1 if size is None else size)
     at, end = _positions(data, content)
     headers = np.empty(0, dtype=HEADER_TYPE)
     if len(at):
@@ -82,7 +82,7 @@ def read_batches(data: memoryview) -> BatchColumns:
 
 def _positions(data: memoryview, content: Bytes) -> tuple[Integers, int]:
     """Where each whole batch begins, and where the last ends. Batches of one size, as commits are, are found together."""
-    size = len(data)
+    size = len(content)
     found: list[Integers] = []
     positions: list[int] = []
     position = 0

@@ -138,18 +138,19 @@ class RecordFilter:
         stays = has_key & (offsets >= newest) & (~is_tombstone | keeps_tombstones[records.batch])
         self.keyless_records += int((~has_key).sum())
 
-        kept = np.bincount(records.batch[stays], minlength=len(slots))
+        rows = np.flatnonzero(stays)
+        bounds = np.searchsorted(records.batch[rows], np.arange(len(slots) + 1))
+        kept = np.diff(bounds)
         decision.kept[slots] = kept
         has_tombstones = np.bincount(records.batch[stays & is_tombstone], minlength=len(slots)) > 0
         needs_horizon = has_tombstones & ~has_horizon
         is_partial = (kept > 0) & (kept < headers["record_count"])
-        bounds = np.searchsorted(records.batch, np.arange(len(slots) + 1))
-        for number in np.flatnonzero(needs_horizon | is_partial).tolist():
-            rows = np.arange(bounds[number], bounds[number + 1])
-            rows = rows[stays[rows]]
-            header = BatchHeader._make(headers[number].item())
-            horizon = self._job.now_ms + self._job.delete_retention_ms if needs_horizon[number] else None
-            decision.rewritten[int(slots[number])] = _rewritten(header, records, rows, horizon)
+        rewriting = _Rewriting(headers, records, rows)
+        for number in np.flatnonzero(needs_horizon).tolist():
+            horizon = self._job.now_ms + self._job.delete_retention_ms
+            decision.rewritten[int(slots[number])] = rewriting.with_horizon(number, horizon)
+        for number in np.flatnonzero(is_partial & ~needs_horizon).tolist():
+            decision.rewritten[int(slots[number])] = rewriting.with_fewer_records(number)
 
 
 class _Decision:
@@ -205,26 +206,50 @@ def _write(batches: BatchColumns, decision: _Decision, writer: CleanedSegmentWri
     writer.write(b"".join(out))
 
 
-def _rewritten(header: BatchHeader, records: RecordColumns, rows: Integers, horizon: int | None) -> bytes:
-    """The batch with these records alone, at the offsets they have."""
-    data = records.data.data
-    timestamps = records.timestamp_deltas[rows] + header.base_timestamp
-    if header.is_log_append_time:
-        timestamps[:] = header.max_timestamp
-    if horizon is None:
-        body = _joined(data, records.starts[rows], records.ends[rows])
-    else:
-        body = _with_timestamp_deltas(data, records, rows, timestamps - horizon)
-        header = header._replace(base_timestamp=horizon, attributes=header.attributes | DELETE_HORIZON_FLAG)
-    return _sealed(header._replace(max_timestamp=int(timestamps.max()), record_count=len(rows)), body)
+class _Rewriting:
+    """Makes new batches of the records in these rows. What can be known of all batches at once is found out at once."""
 
+    def __init__(self, headers: NDArray[np.void], records: RecordColumns, rows: Integers) -> None:
+        self._headers = headers
+        self._records = records
+        self._rows = rows
+        self._data = records.data.data
+        batch = records.batch[rows]
+        self._bounds = np.searchsorted(batch, np.arange(len(headers) + 1)).tolist()
+        self._timestamps = records.timestamp_deltas[rows] + headers["base_timestamp"].astype(np.int64)[batch]
+        is_append_time = (headers["attributes"] & LOG_APPEND_TIME_FLAG) != 0
+        if is_append_time.any():
+            append_times = headers["max_timestamp"].astype(np.int64)
+            self._timestamps = np.where(is_append_time[batch], append_times[batch], self._timestamps)
+        # Neighbours in one batch are copied together.
+        starts, ends = records.starts[rows], records.ends[rows]
+        begins_run = np.ones(len(rows), dtype=bool)
+        begins_run[1:] = (starts[1:] != ends[:-1]) | (batch[1:] != batch[:-1])
+        run = np.flatnonzero(begins_run)
+        self._run_starts = starts[run].tolist()
+        self._run_ends = ends[np.append(run[1:], len(rows)) - 1].tolist() if len(rows) else []
+        self._run_bounds = np.searchsorted(run, self._bounds).tolist()
 
-def _joined(data: memoryview, starts: Integers, ends: Integers) -> bytes:
-    """The records between these positions; neighbours are copied together."""
-    breaks = np.flatnonzero(starts[1:] != ends[:-1])
-    begins = starts[np.concatenate((np.zeros(1, dtype=np.int64), breaks + 1))].tolist()
-    stops = ends[np.concatenate((breaks, np.full(1, len(ends) - 1, dtype=np.int64)))].tolist()
-    return b"".join([data[begin:stop] for begin, stop in zip(begins, stops, strict=True)])
+    def with_fewer_records(self, number: int) -> bytes:
+        """The batch with its rows alone, at the offsets they have."""
+        begin, end = self._run_bounds[number : number + 2]
+        runs = zip(self._run_starts[begin:end], self._run_ends[begin:end], strict=True)
+        body = b"".join([self._data[start:stop] for start, stop in runs])
+        return _sealed(self._header(number), body)
+
+    def with_horizon(self, number: int, horizon: int) -> bytes:
+        """The batch with its rows alone, whose timestamps count from the delete horizon now."""
+        begin, end = self._bounds[number : number + 2]
+        rows = self._rows[begin:end]
+        body = _with_timestamp_deltas(self._data, self._records, rows, self._timestamps[begin:end] - horizon)
+        header = self._header(number)
+        attributes = header.attributes | DELETE_HORIZON_FLAG
+        return _sealed(header._replace(base_timestamp=horizon, attributes=attributes), body)
+
+    def _header(self, number: int) -> BatchHeader:
+        begin, end = self._bounds[number : number + 2]
+        header = BatchHeader._make(self._headers[number].item())
+        return header._replace(max_timestamp=int(self._timestamps[begin:end].max()), record_count=end - begin)
 
 
 def _with_timestamp_deltas(data: memoryview, records: RecordColumns, rows: Integers, deltas: Integers) -> bytes:

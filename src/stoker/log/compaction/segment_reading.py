@@ -13,7 +13,7 @@ from stoker.log.validation import MAX_DECOMPRESSED_BYTES
 from stoker.wire.batch_columns import BatchColumns, Integers, check_checksums, read_batches
 from stoker.wire.compression import Codec
 from stoker.wire.record_batch import CODEC_MASK, HEADER_SIZE, LENGTH_OFFSET
-from stoker.wire.record_columns import RecordColumns, read_records_of
+from stoker.wire.record_columns import PADDING, RecordColumns, read_records_of
 
 _MOST_UNPACKED_BYTES: Final = 16 * 1024 * 1024
 """Of compressed batches so much is unpacked together."""
@@ -46,31 +46,35 @@ def segment_path(directory: str, base_offset: int, suffix: str = LOG_SUFFIX) -> 
     return f"{directory}/{base_offset:020d}{suffix}"
 
 
-def read_segment(path: str, size: int, stretch_bytes: int, pace: Pace, start: int = 0) -> Iterator[BatchColumns]:
-    """All batches from the one at position `start` on; raises CorruptRecords for what is no good batch, and OSError."""
+def read_segment(path: str, size: int, stretch_bytes: int, pace: Pace) -> Iterator[BatchColumns]:
+    """All batches of a segment; raises CorruptRecords for what is no good batch, and OSError.
+
+    The bytes of the batches are there only until the next ones are asked for.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        position = start
-        wanted = stretch_bytes
+        position = 0
+        buffer = bytearray(min(stretch_bytes, size) + PADDING)
         while position < size:
-            data = os.pread(descriptor, min(wanted, size - position), position)
-            batches = _batches_at(path, position, data)
+            view = memoryview(buffer)
+            wanted = min(len(buffer) - PADDING, size - position)
+            count = os.preadv(descriptor, [view[:wanted]], position)
+            batches = _batches_at(path, position, view, count)
             if not len(batches):
-                if len(data) < wanted or wanted >= size:
+                if count < wanted or wanted == size - position:
                     raise CorruptRecords(f"a torn batch at position {position} of {path}")
-                wanted = min(size, wanted * 4)  # a batch larger than a stretch
+                buffer = bytearray(4 * wanted + PADDING)  # for a batch that is larger
                 continue
             pace.moved(batches.end)
             yield batches
             position += batches.end
-            wanted = stretch_bytes
     finally:
         os.close(descriptor)
 
 
-def _batches_at(path: str, position: int, data: bytes) -> BatchColumns:
+def _batches_at(path: str, position: int, data: memoryview, size: int) -> BatchColumns:
     try:
-        batches = read_batches(memoryview(data))
+        batches = read_batches(data, size)
         check_checksums(batches)
     except CorruptRecords as problem:
         raise CorruptRecords(f"{problem} in the stretch at position {position} of {path}") from None
