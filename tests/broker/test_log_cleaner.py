@@ -20,6 +20,7 @@ from stoker.wire.messages.incremental_alter_configs import (
 )
 from stoker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from stoker.wire.record_batch import Record, build_batch, iterate_records, read_header
+from tests.clients.drivers.java import JavaClients
 from tests.faults.broker_process import WAIT_SECONDS, BrokerProcess
 from tests.raw_connection import RawConnection
 
@@ -288,3 +289,37 @@ def test_cleaning_can_be_switched_off(tmp_path: Path) -> None:
         assert len(read(connection, "dirty")) == end
         assert not workers_of(broker)
         assert not (tmp_path / "cleaner-offset-checkpoint").exists()
+
+
+@pytest.mark.java
+@pytest.mark.acceptance("B011", "B014")
+def test_java_reads_the_table_from_a_compacted_topic(tmp_path: Path) -> None:
+    """Java's consumer, from earliest, gets the newest value of every key and no key that was deleted."""
+    with running(tmp_path) as (broker, connection):
+        connection.create_topic("table", 1, min_cleanable_dirty_ratio=0.01, **COMPACTED)
+        table: dict[bytes, bytes | None] = {}
+        for number in range(400):
+            records = [
+                Record(
+                    timestamp=now_ms(),
+                    key=b"%d" % (each * number % 97),
+                    value=None if (each + number) % 11 == 0 else os.urandom(400),
+                )
+                for each in range(20)
+            ]
+            table.update((record.key or b"", record.value) for record in records)
+            assert connection.produce("table", build_batch(records, codec=number % 5))[0] == ErrorCode.NONE
+        broker.wait_for_line("cleaned", "table-0")
+        alter(connection, "table", min_cleanable_dirty_ratio=1.0)
+        eventually(lambda: not workers_of(broker), "it is still being cleaned")
+        left = read(connection, "table")
+        assert len(left) < 8000
+        java = JavaClients(broker.bootstrap_servers)
+        try:
+            found = java.read("table", 0, start="earliest", count=len(left))
+        finally:
+            java.close()
+    assert {record.key: record.value for record in found} == {
+        key: value for key, value in table.items() if value is not None or key in {record.key for record in found}
+    }
+    assert [record.offset for record in found] == [record.offset for record in left]

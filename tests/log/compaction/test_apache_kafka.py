@@ -77,7 +77,7 @@ def consume(kafka: ApacheKafka, topic: str) -> list[Record]:
     )
     try:
         consumer.assign([TopicPartition(topic, 0, 0)])
-        found = []
+        found: list[Record] = []
         while True:
             message = consumer.poll(20)
             assert message is not None
@@ -89,7 +89,7 @@ def consume(kafka: ApacheKafka, topic: str) -> list[Record]:
                 continue
             offset, key = message.offset(), message.key()
             assert offset is not None
-            found.append(Record(offset, message.timestamp()[1], key, message.value()))  # type: ignore[arg-type]
+            found.append(Record(offset, message.timestamp()[1], key, message.value()))
     finally:
         consumer.close()
 
