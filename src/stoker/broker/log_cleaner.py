@@ -63,12 +63,19 @@ class LogCleaner:
     async def _run(self) -> None:
         while True:
             try:
+                self._stop_in_vain()
                 await self._start_cleanings()
                 if not self._cleaning:
                     await self._dismiss_workers()
             except Exception:
                 logger.exception("compaction failed; it is tried again")
             await self._rest()
+
+    def _stop_in_vain(self) -> None:
+        """A log that was deleted needs no cleaning, and its directory may be another's by now."""
+        for log, task in self._cleaning.items():
+            if log.is_closed:
+                task.cancel()
 
     async def _rest(self) -> None:
         """Until the next look: when a cleaning has ended, or after log.cleaner.backoff.ms."""
@@ -114,8 +121,10 @@ class LogCleaner:
         return filthiest, its_directory
 
     def _dirty_part(self, log: PartitionLog, cleaned_up_to: int | None, now_ms: int) -> DirtyLog | None:
-        if log.is_closed or not log.config.is_compacted or log in self._cleaning or log in self._uncleanable:
+        if log.is_closed or not log.config.is_compacted or log in self._uncleanable:
             return None
+        if any(log.directory == other.directory for other in self._cleaning):
+            return None  # it, or one of its name that was deleted: two workers must not meet in one directory
         if self._not_before.get(log, 0.0) > self._node.loop.time():
             return None
         try:

@@ -4,6 +4,7 @@ One is written when a segment is closed, named by where the next begins, and one
 keeps the offsets of its snapshots in a list, which the functions here keep true.
 """
 
+import contextlib
 import logging
 import os
 from collections.abc import Collection
@@ -63,5 +64,6 @@ def set_aside_snapshot(directory: str, snapshots: list[int], offset: int) -> lis
         return []
     snapshots.remove(offset)
     path = snapshot_path(directory, offset)
-    os.rename(path, path + DELETED_SUFFIX)
+    with contextlib.suppress(FileNotFoundError):
+        os.rename(path, path + DELETED_SUFFIX)
     return [path + DELETED_SUFFIX]

@@ -54,7 +54,9 @@ _NOTES = """
 - **Two-phase commit** by outside coordinators (KIP-939, InitProducerId 6) is not there.
 - **Patterns** of KIP-848 groups are looked up within the heartbeat that brings them; Kafka does it a little later.
 - **Share groups and streams groups** (KIP-932, KIP-1071) are not there.
-- **Compaction, TLS, SASL and ACLs** are not there yet.
+- **Compaction** is done by a process of its own, which is there while there is work; `log.cleaner.threads` counts
+  processes. The base timestamp of a batch stays when its first record goes; Kafka's becomes that of the first one left.
+- **TLS, SASL and ACLs** are not there yet.
 """
 
 

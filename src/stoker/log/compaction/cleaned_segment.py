@@ -6,7 +6,7 @@ from typing import Final, Self
 
 from stoker.log.compaction.job import CLEANED_SUFFIX, CleanedSegment, CleaningJob
 from stoker.log.compaction.segment_reading import Pace, segment_path
-from stoker.log.files import sync_directory, write_file
+from stoker.log.files import write_file
 from stoker.log.segment import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
@@ -74,7 +74,7 @@ class CleanedSegmentWriter:
             self._unsynced = 0
 
     def finish(self, sources: tuple[int, ...], last_modified_ns: int) -> CleanedSegment:
-        """Bring all files to the disk. The segment is as old as the last of its sources, by which retention goes."""
+        """Bring all files to the disk; their names follow with the swap. The segment is as old as the last of its sources, by which retention goes."""
         os.fsync(self._descriptor)
         os.utime(self._path(LOG_SUFFIX), ns=(last_modified_ns, last_modified_ns))
         self._indexes.finish()
@@ -86,7 +86,6 @@ class CleanedSegmentWriter:
             write_transaction_index(self._path(TRANSACTION_INDEX_SUFFIX), self._aborted)
             with open(self._path(TRANSACTION_INDEX_SUFFIX), "rb") as file:
                 os.fsync(file.fileno())
-        sync_directory(self._job.directory)
         return CleanedSegment(
             base_offset=self._base_offset,
             sources=sources,

@@ -9,11 +9,12 @@ import numpy as np
 
 from stoker.errors import CorruptRecords
 from stoker.log.segment import LOG_SUFFIX
-from stoker.log.validation import MAX_DECOMPRESSED_BYTES
+from stoker.log.validation import MAX_DECOMPRESSED_BYTES, MAX_RECORDS_READ
 from stoker.wire.batch_columns import BatchColumns, Integers, check_checksums, read_batches
 from stoker.wire.compression import Codec
-from stoker.wire.record_batch import CODEC_MASK, HEADER_SIZE, LENGTH_OFFSET
-from stoker.wire.record_columns import PADDING, RecordColumns, read_records_of
+from stoker.wire.record_batch import CODEC_MASK, LENGTH_OFFSET
+from stoker.wire.record_columns import PADDING, RecordColumns, read_records, read_records_of, records_of
+from stoker.wire.schema import Buffer
 
 _MOST_UNPACKED_BYTES: Final = 16 * 1024 * 1024
 """Of compressed batches so much is unpacked together."""
@@ -82,24 +83,30 @@ def _batches_at(path: str, position: int, data: memoryview, size: int) -> BatchC
 
 
 def records_in(batches: BatchColumns, slots: Integers) -> Iterator[tuple[Integers, RecordColumns]]:
-    """The records of these batches, as many batches at a time as unpack to a bounded amount of memory."""
-    if not len(slots):
-        return
+    """The records of these batches, as many batches at a time as take a bounded amount of memory."""
+    counts = batches.headers["record_count"][slots].astype(np.int64)
+    if (counts > MAX_RECORDS_READ).any():
+        raise CorruptRecords(
+            f"a batch says it has {int(counts.max())} records, more than {MAX_RECORDS_READ} are not read"
+        )
     codecs = batches.headers["attributes"][slots] & CODEC_MASK
-    if not (codecs != Codec.NONE).any():
-        yield slots, _read(batches, slots)
+    if (codecs == Codec.NONE).all():
+        if len(slots):
+            yield slots, _checked(batches, slots, read_records_of(batches, slots, MAX_DECOMPRESSED_BYTES))
         return
-    # What a batch unpacks to is known when it is unpacked; until then all that is known is that it may be much.
-    sizes = batches.sizes[slots] - HEADER_SIZE
-    sizes[codecs != Codec.NONE] *= 8
-    portions = np.cumsum(sizes) // _MOST_UNPACKED_BYTES
-    for portion in np.unique(portions):
-        chosen = slots[portions == portion]
-        yield chosen, _read(batches, chosen)
+    # What a compressed batch takes is known when it is unpacked, and it may be much.
+    bodies: list[Buffer] = []
+    begin = size = 0
+    for number in range(len(slots)):
+        bodies += records_of(batches, slots[number : number + 1], MAX_DECOMPRESSED_BYTES)
+        size += len(bodies[-1])
+        if size > _MOST_UNPACKED_BYTES or number == len(slots) - 1:
+            some = slots[begin : number + 1]
+            yield some, _checked(batches, some, read_records(bodies, counts[begin : number + 1]))
+            bodies, begin, size = [], number + 1, 0
 
 
-def _read(batches: BatchColumns, slots: Integers) -> RecordColumns:
-    records = read_records_of(batches, slots, MAX_DECOMPRESSED_BYTES)
+def _checked(batches: BatchColumns, slots: Integers, records: RecordColumns) -> RecordColumns:
     last_deltas = batches.headers["last_offset_delta"][slots][records.batch]
     if ((records.offset_deltas < 0) | (records.offset_deltas > last_deltas)).any():
         raise CorruptRecords("a record has an offset that is not in its batch")

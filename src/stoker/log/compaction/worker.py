@@ -18,7 +18,7 @@ from stoker.log.compaction.cleaned_segment import SegmentTooLarge
 from stoker.log.compaction.cleaner import Cleaner, LogTooDirty
 from stoker.log.compaction.job import Answer, CleaningFailed, CleaningJob, encode_answer
 
-_NICENESS: Final = 19
+_NICENESS: Final = 10
 """Whoever waits for the broker goes first."""
 
 
