@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -58,10 +58,18 @@ class BrokerProcess:
     def output(self) -> str:
         return "\n".join(self.lines)
 
+    def program(self) -> Sequence[str]:
+        """What runs the broker."""
+        return [STOKER]
+
+    def environment(self) -> Mapping[str, str] | None:
+        """Its environment; None: that of the tests."""
+        return None
+
     def launch(self, *arguments: str) -> Self:
         """Start it and do not wait."""
         assert not self.is_running
-        command = [STOKER, "broker", "--listen", self.bootstrap_servers]
+        command = [*self.program(), "broker", "--listen", self.bootstrap_servers]
         if self.data_dir is not None:
             command += ["--data-dir", str(self.data_dir)]
         for name, value in self._options.items():
@@ -69,7 +77,7 @@ class BrokerProcess:
         self.lines = []
         self._ready.clear()
         self._process = subprocess.Popen(
-            [*command, *arguments], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            [*command, *arguments], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment()
         )
         self._reader = threading.Thread(target=self._read_lines, args=(self._process, self.lines), daemon=True)
         self._reader.start()
