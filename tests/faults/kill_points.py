@@ -21,6 +21,8 @@ class Step(StrEnum):
     OFFSETS_MARKER = "a marker in __consumer_offsets"
     DATA_MARKER = "a marker in a data partition"
     COMPLETE_RECORD = "the complete record"
+    COMMIT_OUTSIDE = "OffsetCommit"
+    """No step of a transaction: only a loop that does it wrong sends this request."""
 
 
 class When(StrEnum):
@@ -42,6 +44,7 @@ REQUESTS: Final = {
     int(ApiKey.ADD_OFFSETS_TO_TXN): Step.ADD_OFFSETS,
     int(ApiKey.TXN_OFFSET_COMMIT): Step.OFFSET_COMMIT,
     int(ApiKey.END_TXN): Step.END,
+    int(ApiKey.OFFSET_COMMIT): Step.COMMIT_OUTSIDE,
 }
 APPENDS: Final = (Step.PREPARE_RECORD, Step.OFFSETS_MARKER, Step.DATA_MARKER, Step.COMPLETE_RECORD)
 
