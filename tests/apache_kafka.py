@@ -147,6 +147,13 @@ class ApacheKafka:
             self.process.wait()
         self.process = None
 
+    def kill(self) -> None:
+        """SIGKILL; `start` starts it again on what it has written."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
     def _wait_until_started(self) -> None:
         assert self.process is not None
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
