@@ -2,7 +2,7 @@
 
     pytest tests/clients                            Stoker, in this process
     pytest tests/clients --against=apache-kafka     a fresh Apache Kafka: what fails here is wrong in the test
-    pytest tests/clients --against=HOST:PORT        a broker that runs already, with the settings of groups/kinds.py
+    pytest tests/clients --against=HOST:PORT        a broker that runs already, with BROKER_SETTINGS
 
 `STOKER_TESTS_AGAINST` in the environment does the same.
 """
@@ -23,23 +23,25 @@ from tests.clients.drivers.java import JavaClients
 from tests.clients.drivers.kafka_python import KafkaPython
 from tests.clients.drivers.kafkajs import KafkaJs
 from tests.clients.drivers.kcat import Kcat
-from tests.clients.groups.kinds import BROKER_SETTINGS
+from tests.clients.groups import kinds as groups
 from tests.clients.records import KEEP_FOREVER, PARTITIONS
+from tests.clients.transactions import kinds as transactions
 from tests.faults.broker_process import BrokerProcess
 
 Driver = TypeVar("Driver", bound=Client)
+BROKER_SETTINGS = groups.BROKER_SETTINGS | transactions.BROKER_SETTINGS
 
 
 class Clients:
     """The clients of a test session; each starts when it is first asked for and then serves all tests."""
 
     def __init__(self, bootstrap_servers: str) -> None:
-        self._bootstrap_servers = bootstrap_servers
+        self.bootstrap_servers = bootstrap_servers
         self._started: dict[type[Client], Client] = {}
 
     def of(self, driver: type[Driver]) -> Driver:
         if driver not in self._started:
-            self._started[driver] = driver(self._bootstrap_servers)
+            self._started[driver] = driver(self.bootstrap_servers)
         started = self._started[driver]
         assert isinstance(started, driver)
         return started

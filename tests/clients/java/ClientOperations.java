@@ -35,6 +35,7 @@ final class ClientOperations {
 
     private String bootstrapServers;
     private Admin admin;
+    private Transactions transactions;
 
     Map<String, Driver.Operation> operations() {
         Map<String, Driver.Operation> table = new HashMap<>();
@@ -63,6 +64,10 @@ final class ClientOperations {
         return table;
     }
 
+    Transactions transactions() {
+        return transactions;
+    }
+
     void close() {
         if (admin != null) {
             admin.close();
@@ -72,6 +77,7 @@ final class ClientOperations {
     private Object connect(JsonNode arguments) {
         bootstrapServers = arguments.get("bootstrap_servers").asText();
         admin = Admin.create(Map.of("bootstrap.servers", bootstrapServers));
+        transactions = new Transactions(bootstrapServers);
         return null;
     }
 

@@ -17,6 +17,7 @@ import org.apache.kafka.common.protocol.Errors;
  */
 public final class Driver {
     static final ObjectMapper JSON = new ObjectMapper();
+    private static final String TRANSACTIONS = "transactions_";
 
     interface Operation {
         Object run(JsonNode arguments) throws Exception;
@@ -43,7 +44,9 @@ public final class Driver {
             Object result = switch (name) {
                 case "tool" -> Tools.run(request);
                 case "run_source" -> Sources.run(request);
-                default -> client.operations().get(name).run(request);
+                default -> name.startsWith(TRANSACTIONS)
+                        ? client.transactions().run(name.substring(TRANSACTIONS.length()), request)
+                        : client.operations().get(name).run(request);
             };
             return result == null ? java.util.Collections.singletonMap("result", null) : Map.of("result", result);
         } catch (Throwable error) {

@@ -8,6 +8,7 @@ const {
 const snappy = require('kafkajs-snappy');
 const lz4 = require('lz4js');
 const { ZstdCodec } = require('zstd-codec');
+const transactionOperations = require('./transactions');
 
 const zstd = new Promise((resolve) => ZstdCodec.run((library) => resolve(new library.Streaming())));
 
@@ -177,6 +178,8 @@ const operations = {
     return { lines, result: result === undefined ? null : result };
   },
 };
+
+Object.assign(operations, transactionOperations({ kafka: () => kafka, admin: () => admin, codecs: CODECS, brokerError }));
 
 // The error that the broker sent is inside: KafkaJS wraps it in retry and aggregate errors.
 function brokerError(error) {
