@@ -38,6 +38,7 @@ class Code(IntEnum):
     NON_EMPTY_GROUP = 68
     GROUP_ID_NOT_FOUND = 69
     INVALID_RECORD = 87
+    UNSTABLE_OFFSET_COMMIT = 88
 
 
 class BrokerRefused(Exception):

@@ -27,8 +27,14 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 final class Transactions {
     private static final Duration WAIT = Duration.ofSeconds(20);
 
-    /** A consumer, and what it has polled before it was asked for. */
-    private record Member(KafkaConsumer<byte[], byte[]> consumer, Deque<ConsumerRecord<byte[], byte[]>> polled) {
+    private static final class Member {
+        private final KafkaConsumer<byte[], byte[]> consumer;
+        private final Deque<ConsumerRecord<byte[], byte[]>> polled = new ArrayDeque<>(); // before it was asked for
+        private ConsumerGroupMetadata metadata; // as it was when it last polled
+
+        Member(KafkaConsumer<byte[], byte[]> consumer) {
+            this.consumer = consumer;
+        }
     }
 
     private final String bootstrapServers;
@@ -68,7 +74,7 @@ final class Transactions {
                 return poll(member(arguments), arguments.get("count").asInt());
             }
             case "rewind" -> rewind(member(arguments));
-            case "leave" -> members.remove(arguments.get("member").asInt()).consumer.close();
+            case "leave" -> member(arguments).consumer.close();
             case "read" -> {
                 return read(arguments);
             }
@@ -118,7 +124,7 @@ final class Transactions {
         arguments.get("offsets").forEach(each -> offsets.put(
                 new TopicPartition(each.get(0).asText(), each.get(1).asInt()), new OffsetAndMetadata(each.get(2).asLong())));
         ConsumerGroupMetadata group = arguments.get("member").isNull()
-                ? new ConsumerGroupMetadata(arguments.get("group").asText()) : member(arguments).consumer.groupMetadata();
+                ? new ConsumerGroupMetadata(arguments.get("group").asText()) : member(arguments).metadata;
         producer(arguments).sendOffsetsToTransaction(offsets, group);
     }
 
@@ -131,7 +137,7 @@ final class Transactions {
         settings.put("enable.auto.commit", false);
         KafkaConsumer<byte[], byte[]> consumer = consumer(settings);
         consumer.subscribe(List.of(arguments.get("topic").asText()));
-        members.put(arguments.get("member").asInt(), new Member(consumer, new ArrayDeque<>()));
+        members.put(arguments.get("member").asInt(), new Member(consumer));
     }
 
     private static List<String> poll(Member member, int count) {
@@ -142,6 +148,7 @@ final class Transactions {
             }
             member.consumer.poll(Duration.ofMillis(100)).forEach(member.polled::add);
         }
+        member.metadata = member.consumer.groupMetadata();
         List<String> values = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             values.add(text(member.polled.remove()));

@@ -118,7 +118,6 @@ module.exports = ({ kafka, admin, codecs, brokerError }) => {
 
     async leave({ member: number }) {
       await members.get(number).consumer.disconnect();
-      members.delete(number);
     },
 
     // It reads only in groups, so that a reader of partition 0 is the only member of one, on a topic without other partitions.

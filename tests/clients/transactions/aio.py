@@ -25,6 +25,7 @@ Result = TypeVar("Result")
 class AioKafkaTransactions(TransactionalClient):
     name: ClassVar[str] = "aiokafka"
     names_the_member: ClassVar[bool] = False
+    takes_several_groups: ClassVar[bool] = False
 
     def __init__(self, bootstrap_servers: str) -> None:
         super().__init__(bootstrap_servers)
@@ -152,7 +153,10 @@ class AioKafkaTransactionalProducer(TransactionalProducer):
         self._run(self._producer.commit_transaction())
 
     def abort(self) -> None:
-        self._run(self._producer.abort_transaction())
+        try:
+            self._run(self._producer.abort_transaction())
+        except AssertionError as failure:  # how it tells that it has been fenced before
+            raise TransactionFailed(type(failure).__name__, str(failure)) from failure
 
     def close(self) -> None:
         self._run(self._producer.stop())

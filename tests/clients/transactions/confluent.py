@@ -109,7 +109,7 @@ class ConfluentProducer(TransactionalProducer):
     def send_offsets(self, to: GroupMember | str, offsets: Mapping[Partition, int]) -> None:
         wanted = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
         if isinstance(to, ConfluentMember):
-            metadata = to.consumer.consumer_group_metadata()
+            metadata = to.metadata
         else:
             nobody = Consumer({"bootstrap.servers": self._bootstrap_servers, "group.id": str(to)})
             metadata = nobody.consumer_group_metadata()
@@ -131,21 +131,24 @@ class ConfluentProducer(TransactionalProducer):
 
 class ConfluentMember(GroupMember):
     def __init__(self, consumer: Consumer, group: str, topic: str) -> None:
-        self.consumer = consumer
         self.group = group
-        self.consumer.subscribe([topic])
+        self.metadata: object = None
+        self._consumer = consumer
+        self._consumer.subscribe([topic])
 
     def poll(self, count: int) -> list[bytes]:
-        return _next_values(self.consumer, count)
+        values = _next_values(self._consumer, count)
+        self.metadata = self._consumer.consumer_group_metadata()
+        return values
 
     def rewind(self) -> None:
-        for each in self.consumer.committed(self.consumer.assignment(), WAIT_SECONDS):
+        for each in self._consumer.committed(self._consumer.assignment(), WAIT_SECONDS):
             if each.offset < 0:
                 each.offset = OFFSET_BEGINNING
-            self.consumer.seek(each)
+            self._consumer.seek(each)
 
     def close(self) -> None:
-        self.consumer.close()
+        self._consumer.close()
 
 
 def _next_values(consumer: Consumer, count: int) -> list[bytes]:
@@ -168,6 +171,10 @@ def _value(message: Message) -> bytes:
 def _told() -> Iterator[None]:
     try:
         yield
-    except KafkaException as failure:
-        error: KafkaError = failure.args[0]
+    except (KafkaException, SystemError) as failure:
+        # A fatal error is raised while the delivery callback is called, which makes a SystemError of it.
+        told = failure.__cause__ if isinstance(failure, SystemError) else failure
+        if not isinstance(told, KafkaException):
+            raise
+        error: KafkaError = told.args[0]
         raise TransactionFailed(error.name(), error.str()) from failure

@@ -103,9 +103,7 @@ class KafkaPythonProducer(TransactionalProducer):
     def send_offsets(self, to: GroupMember | str, offsets: Mapping[Partition, int]) -> None:
         wanted = {TopicPartition(*where): OffsetAndMetadata(offset, "", -1) for where, offset in offsets.items()}
         with _told():
-            self._producer.send_offsets_to_transaction(
-                wanted, to.consumer.group_metadata() if isinstance(to, KafkaPythonMember) else to
-            )
+            self._producer.send_offsets_to_transaction(wanted, to.metadata if isinstance(to, KafkaPythonMember) else to)
 
     def commit(self) -> None:
         with _told():
@@ -121,19 +119,22 @@ class KafkaPythonProducer(TransactionalProducer):
 
 class KafkaPythonMember(GroupMember):
     def __init__(self, consumer: Any, group: str, topic: str) -> None:
-        self.consumer = consumer
         self.group = group
-        self.consumer.subscribe([topic])
+        self.metadata: Any = None
+        self._consumer = consumer
+        self._consumer.subscribe([topic])
 
     def poll(self, count: int) -> list[bytes]:
-        return _next_values(self.consumer, count)
+        values = _next_values(self._consumer, count)
+        self.metadata = self._consumer.group_metadata()
+        return values
 
     def rewind(self) -> None:
-        for where in self.consumer.assignment():
-            self.consumer.seek(where, self.consumer.committed(where) or 0)
+        for where in self._consumer.assignment():
+            self._consumer.seek(where, self._consumer.committed(where) or 0)
 
     def close(self) -> None:
-        self.consumer.close()
+        self._consumer.close()
 
 
 def _go_to_beginning(consumer: Any, topic: str) -> None:

@@ -66,6 +66,7 @@ class KafkaJsTransactions(RemoteTransactions):
     name: ClassVar[str] = "kafkajs"
     tells_end_by_isolation: ClassVar[bool] = False
     names_the_member: ClassVar[bool] = False
+    takes_several_groups: ClassVar[bool] = False
 
 
 class RemoteProducer(TransactionalProducer):

@@ -36,7 +36,7 @@ class GroupMember(ABC):
 
     @abstractmethod
     def poll(self, count: int) -> list[bytes]:
-        """The values of the next `count` records."""
+        """The values of the next `count` records. What the producer tells of the member is what it was when it last polled."""
 
     @abstractmethod
     def rewind(self) -> None:
@@ -44,7 +44,7 @@ class GroupMember(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Leave the group."""
+        """Leave the group. Called again it does nothing."""
 
 
 class TransactionalProducer(ABC):
@@ -82,6 +82,8 @@ class TransactionalClient(ABC):
     """Whether it can be asked for the end of a partition as both kinds of readers see it, and read to there."""
     names_the_member: ClassVar[bool] = True
     """Whether it tells the broker which member sends the offsets, so that those of a removed one are refused (KIP-447)."""
+    takes_several_groups: ClassVar[bool] = True
+    """Whether a transaction of it can hold offsets of more than one group: some ask the coordinator only for the first."""
     codecs: ClassVar[tuple[Codec, ...]] = ("none", "gzip", "snappy", "lz4", "zstd")
 
     def __init__(self, bootstrap_servers: str) -> None:
