@@ -1,7 +1,6 @@
 """Consumers as tutorials write them, in Python and JavaScript, run with only the address changed and with the corrections that each test states."""
 
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,17 +9,9 @@ from confluent_kafka import KafkaError, KafkaException
 from tests.clients.client import WAIT_SECONDS, Record, eventually
 from tests.clients.consumer_groups import ConsumerGroups
 from tests.clients.drivers.confluent import ConfluentKafka
-from tests.clients.drivers.kafkajs import DIRECTORY as KAFKAJS
 from tests.clients.program import Program
 from tests.clients.records import KEEP_FOREVER
-from tests.clients.tutorials import run_python, source
-
-
-def python(text: str, tmp_path: Path) -> Program:
-    """The text as a script in a process of its own."""
-    script = tmp_path / "snippet.py"
-    script.write_text(text)
-    return Program([sys.executable, script])
+from tests.clients.tutorials import node_program, python_program, run_python, source
 
 
 def one_record_a_partition() -> list[Record]:
@@ -35,7 +26,7 @@ def test_the_python_poll_loop(
     group = "order-processing-group"
     consumer_groups.forget(group)
     confluent.produce(orders, one_record_a_partition())
-    with python(source("poll_loop.py.txt", broker_address), tmp_path) as pasted:
+    with python_program(source("poll_loop.py.txt", broker_address), tmp_path) as pasted:
         assert pasted.wait() == 1
         assert "StoreOffsets failed: Local: Invalid argument or configuration" in pasted.lines[-1]
     assert consumer_groups.committed(group, orders) == {}
@@ -46,7 +37,7 @@ def test_the_python_poll_loop(
         '    "enable.partition.eof": True,\n    "enable.auto.offset.store": False,',
     }
     ends = [f"Reached end of partition {partition}" for partition in range(3)]
-    with python(source("poll_loop.py.txt", broker_address, corrections), tmp_path) as loop:
+    with python_program(source("poll_loop.py.txt", broker_address, corrections), tmp_path) as loop:
         loop.wait_for(lambda lines: set(ends) <= set(lines))
         assert loop.end_with(signal.SIGINT) == 0
         received = [line for line in loop.lines if line not in ends]
@@ -74,11 +65,11 @@ def test_the_python_batch_consumer(
     consumer_groups.forget(group)
     confluent.produce(orders, [Record(value=b"x" * 100, partition=number % 3) for number in range(1200)])
     text = AROUND_THE_BATCH_CONSUMER + source("batch_consumer.py.txt", broker_address)
-    with python(text, tmp_path) as pasted:
+    with python_program(text, tmp_path) as pasted:
         assert pasted.wait() == 1
         assert 'No such configuration property: "fetch.max.wait.ms"' in pasted.lines[-1]
 
-    with python(text.replace("fetch.max.wait.ms", "fetch.wait.max.ms"), tmp_path) as consumer:
+    with python_program(text.replace("fetch.max.wait.ms", "fetch.wait.max.ms"), tmp_path) as consumer:
         everything = {0: 400, 1: 400, 2: 400}
         committed = eventually(lambda: consumer_groups.committed(group, orders), lambda found: found == everything)
         assert committed == everything
@@ -138,13 +129,6 @@ def test_the_lag_of_a_group_and_seeks(
     names["c"].close()
 
 
-def node(text: str, tmp_path: Path) -> Program:
-    """The text as a script of node that finds KafkaJS, in a process of its own."""
-    script = tmp_path / "snippet.js"
-    script.write_text(text)
-    return Program(["node", script], environment={"NODE_PATH": str(KAFKAJS / "node_modules")})
-
-
 @pytest.mark.acceptance("S046")
 @pytest.mark.node
 def test_the_kafkajs_batch_consumer(
@@ -172,7 +156,7 @@ def test_the_kafkajs_batch_consumer(
         return program.wait()
 
     around = source("around/use_batch_consumer.js", broker_address)
-    with node(source("batch_consumer.js", broker_address) + around, tmp_path) as pasted:
+    with node_program(source("batch_consumer.js", broker_address) + around, tmp_path) as pasted:
         pasted.wait_for(lambda lines: processing <= set(lines))
         assert ended(pasted) == 0
     assert consumer_groups.committed(group, orders) == {0: 0, 1: 0, 2: 0}
@@ -181,7 +165,7 @@ def test_the_kafkajs_batch_consumer(
         "commitOffsetsIfNecessary })": "commitOffsetsIfNecessary, uncommittedOffsets })",
         "commitOffsetsIfNecessary()": "commitOffsetsIfNecessary(uncommittedOffsets())",
     }
-    with node(source("batch_consumer.js", broker_address, corrections) + around, tmp_path) as consumer:
+    with node_program(source("batch_consumer.js", broker_address, corrections) + around, tmp_path) as consumer:
         consumer.wait_for(lambda lines: processing <= set(lines))
         wanted = {0: 1, 1: 3, 2: 1}
         assert eventually(lambda: consumer_groups.committed(group, orders), lambda found: found == wanted) == wanted

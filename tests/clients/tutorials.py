@@ -2,15 +2,18 @@
 
 import re
 import runpy
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.clients.client import StoredRecord
 from tests.clients.drivers.confluent import ConfluentKafka
+from tests.clients.drivers.kafkajs import DIRECTORY as KAFKAJS
+from tests.clients.program import Program
 
 SNIPPETS = Path(__file__).resolve().parent / "snippets"
-TUTORIAL_ADDRESSES = re.compile(r"(?:broker\d?|kafka-\d):9092(?:,(?:broker\d|kafka-\d):9092)*")
+TUTORIAL_ADDRESSES = re.compile(r"(?:broker\d?|kafka(?:-\d)?):9092(?:,(?:broker\d|kafka-\d):9092)*")
 
 
 def source(name: str, address: str, corrections: Mapping[str, str] | None = None) -> str:
@@ -31,6 +34,20 @@ def run_python(text: str, tmp_path: Path, names: Mapping[str, Any] | None = None
     script = tmp_path / "snippet.py"
     script.write_text(text)
     return runpy.run_path(str(script), init_globals=dict(names or {}))
+
+
+def python_program(text: str, tmp_path: Path) -> Program:
+    """The text as a script in a process of its own."""
+    script = tmp_path / "snippet.py"
+    script.write_text(text)
+    return Program([sys.executable, script])
+
+
+def node_program(text: str, tmp_path: Path) -> Program:
+    """The text as a script of node that finds KafkaJS, in a process of its own."""
+    script = tmp_path / "snippet.js"
+    script.write_text(text)
+    return Program(["node", script], environment={"NODE_PATH": f"{KAFKAJS / 'node_modules'}:{KAFKAJS}"})
 
 
 def everything(confluent: ConfluentKafka, topic: str) -> list[StoredRecord]:
