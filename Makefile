@@ -20,7 +20,7 @@ export PIP_NO_INPUT := 1
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: install
 install: .venv/.stoker ## make .venv with Stoker and all it is developed with
@@ -44,14 +44,17 @@ soak: ## run the long fault and fuzz tests
 	@$(MAKE) --no-print-directory -j4 set-up
 	$(BIN)/pytest -m soak --timeout=0 --hypothesis-profile=soak $(ARGS)
 
-.PHONY: bench bench-broker bench-groups bench-cli bench-compaction
-bench: bench-broker bench-groups bench-cli bench-compaction ## measure Stoker beside Apache Kafka and write docs/benchmarks*.md
+.PHONY: bench bench-broker bench-groups bench-transactions bench-compaction bench-cli
+bench: bench-broker bench-groups bench-transactions bench-compaction bench-cli ## measure Stoker beside Apache Kafka and write docs/benchmarks*.md
 
 bench-broker: install kafka-jars ## of these, throughput, latency, memory, start
 	$(BIN)/python benchmarks/broker.py $(ARGS)
 
 bench-groups: install kafka-jars ## of these, consumer groups
 	$(BIN)/python benchmarks/groups.py $(ARGS)
+
+bench-transactions: install kafka-jars ## of these, transactions
+	$(BIN)/python benchmarks/transactions.py $(ARGS)
 
 bench-compaction: install kafka-jars ## of these, compaction, and the start after a million commits
 	$(BIN)/python benchmarks/compaction.py $(ARGS)

@@ -70,6 +70,12 @@ static int (*rd_kafka_poll_set_consumer)(handle);
 static handle (*rd_kafka_queue_get_consumer)(handle);
 static int (*rd_kafka_consumer_close)(handle);
 
+/* Transactions; each gives an error, or NULL */
+static handle (*rd_kafka_init_transactions)(handle, int);
+static handle (*rd_kafka_begin_transaction)(handle);
+static handle (*rd_kafka_commit_transaction)(handle, int);
+static const char *(*rd_kafka_error_string)(handle);
+
 static void load(const char *library) {
     void *loaded = dlopen(library, RTLD_NOW);
     if (!loaded) errx(1, "%s", dlerror());
@@ -107,6 +113,10 @@ static void load(const char *library) {
     FIND(rd_kafka_poll_set_consumer);
     FIND(rd_kafka_queue_get_consumer);
     FIND(rd_kafka_consumer_close);
+    FIND(rd_kafka_init_transactions);
+    FIND(rd_kafka_begin_transaction);
+    FIND(rd_kafka_commit_transaction);
+    FIND(rd_kafka_error_string);
 }
 
 static int64_t now_ns(void) {

@@ -103,10 +103,10 @@ class Bench:
         self.failures.append(text)
 
     @contextmanager
-    def topic(self, peer: Peer, partitions: int) -> Iterator[str]:
+    def topic(self, peer: Peer, partitions: int, configs: Mapping[str, str] | None = None) -> Iterator[str]:
         """A new topic, deleted when the block ends, so that rounds do not fill the disk or the page cache."""
         name = f"load-{next(self._topic_numbers)}"
-        peer.create_topic(name, partitions)
+        peer.create_topic(name, partitions, configs)
         try:
             yield name
         finally:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 BENCHMARKS = Path(__file__).resolve().parent.parent
 REPOSITORY = BENCHMARKS.parent
-C_PROGRAMS = ("blast", "physical_limit", "rdkafka_load", "rdkafka_group")
+C_PROGRAMS = ("blast", "physical_limit", "rdkafka_load", "rdkafka_group", "rdkafka_transactions")
 
 
 class NotSetUp(Exception):
@@ -20,6 +20,7 @@ class Programs:
     physical_limit: Path
     rdkafka_load: Path
     rdkafka_group: Path
+    rdkafka_transactions: Path
     librdkafka: Path
     class_path: str
 
@@ -33,7 +34,7 @@ def compile_programs(into: Path, jars: Path) -> Programs:
         raise NotSetUp(f"the jars of Apache Kafka are not in {jars}: run `make kafka-jars`")
     for name in C_PROGRAMS:
         _compile(["cc", "-O2", "-o", str(into / name), str(BENCHMARKS / f"{name}.c"), "-ldl"])
-    _compile(["javac", "-cp", f"{jars}/*", "-d", str(into), str(BENCHMARKS / "java" / "FetchReader.java")])
+    _compile(["javac", "-cp", f"{jars}/*", "-d", str(into), *map(str, sorted((BENCHMARKS / "java").glob("*.java")))])
     return Programs(
         **{name: into / name for name in C_PROGRAMS},
         librdkafka=_librdkafka(),
