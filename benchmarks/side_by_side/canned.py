@@ -26,8 +26,8 @@ class Batch:
     value_bytes: int
 
 
-def record_batch(*, value_size: int, about_bytes: int) -> Batch:
-    """A record batch v2 of equal values, as near to `about_bytes` as whole records allow.
+def record_batch(*, value_size: int, about_bytes: int = 0, records: int = 1, attributes: int = 0) -> Batch:
+    """A record batch v2 of equal values: `records` of them, or more, up to `about_bytes`.
 
     Its records are of now: older than `retention.ms`, they would be removed while they are being measured.
     """
@@ -35,11 +35,11 @@ def record_batch(*, value_size: int, about_bytes: int) -> Batch:
     value = (b"stoker beside kafka " * (value_size // 20 + 1))[:value_size]
     body = bytearray()
     count = 0
-    while count == 0 or len(body) + value_size < about_bytes:
+    while count < records or len(body) + value_size < about_bytes:
         record = b"\x00" + varint(0) + varint(count) + varint(-1) + varint(value_size) + value + varint(0)
         body += varint(len(record)) + record
         count += 1
-    covered = struct.pack(">hiqqqhii", 0, count - 1, timestamp, timestamp, -1, -1, -1, count) + bytes(body)
+    covered = struct.pack(">hiqqqhii", attributes, count - 1, timestamp, timestamp, -1, -1, -1, count) + bytes(body)
     data = struct.pack(">qiibI", 0, len(covered) + 9, -1, 2, crc32c.crc32c(covered)) + covered
     return Batch(data=data, records=count, value_bytes=count * value_size)
 

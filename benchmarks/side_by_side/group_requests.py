@@ -68,7 +68,7 @@ class Answer:
 
 
 def find_coordinator(group: str) -> bytes:
-    return _request(FIND_COORDINATOR, 2, string(group) + b"\x00")
+    return request(FIND_COORDINATOR, 2, string(group) + b"\x00")
 
 
 # The classic protocol
@@ -79,7 +79,7 @@ def join_group(group: str, member_id: str, topic: str) -> bytes:
     subscription = struct.pack(">hi", 0, 1) + string(topic) + struct.pack(">i", -1)
     timeouts = struct.pack(">ii", SESSION_TIMEOUT_MS, REBALANCE_TIMEOUT_MS)
     protocols = struct.pack(">i", 1) + string("range") + blob(subscription)
-    return _request(JOIN_GROUP, 5, string(group) + timeouts + string(member_id) + NULL + string("consumer") + protocols)
+    return request(JOIN_GROUP, 5, string(group) + timeouts + string(member_id) + NULL + string("consumer") + protocols)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,7 +113,7 @@ def sync_group(
     for member, partitions in assignments.items():
         of_topic = string(topic) + struct.pack(f">i{len(partitions)}i", len(partitions), *partitions)
         given += string(member) + blob(struct.pack(">hi", 0, 1) + of_topic + struct.pack(">i", -1))
-    return _request(SYNC_GROUP, 3, _member(group, generation, member_id) + given)
+    return request(SYNC_GROUP, 3, _member(group, generation, member_id) + given)
 
 
 def read_synced(data: bytes) -> tuple[int, list[int]]:
@@ -131,11 +131,11 @@ def read_synced(data: bytes) -> tuple[int, list[int]]:
 
 
 def heartbeat(group: str, generation: int, member_id: str) -> bytes:
-    return _request(HEARTBEAT, 3, _member(group, generation, member_id))
+    return request(HEARTBEAT, 3, _member(group, generation, member_id))
 
 
 def leave_group(group: str, member_id: str) -> bytes:
-    return _request(LEAVE_GROUP, 1, string(group) + string(member_id))
+    return request(LEAVE_GROUP, 1, string(group) + string(member_id))
 
 
 def read_error(data: bytes) -> int:
@@ -169,7 +169,7 @@ def consumer_heartbeat(
         topic_id, partitions = owned
         body += uvarint(2) + topic_id + uvarint(len(partitions) + 1)
         body += struct.pack(f">{len(partitions)}i", *partitions) + b"\x00"
-    return _request(CONSUMER_GROUP_HEARTBEAT, 1, body + b"\x00", flexible=True)
+    return request(CONSUMER_GROUP_HEARTBEAT, 1, body + b"\x00", flexible=True)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -215,7 +215,7 @@ def offset_commit(topic: str, *, group_prefix: str, partitions: int) -> Frame:
 
 def offset_fetch(group: str, topic: str, partitions: Sequence[int]) -> bytes:
     numbers = struct.pack(f">i{len(partitions)}i", len(partitions), *partitions)
-    return _request(OFFSET_FETCH, 5, string(group) + struct.pack(">i", 1) + string(topic) + numbers)
+    return request(OFFSET_FETCH, 5, string(group) + struct.pack(">i", 1) + string(topic) + numbers)
 
 
 def read_offsets(data: bytes) -> dict[int, int]:
@@ -246,7 +246,7 @@ def fetch(topic: str, offsets: Mapping[int, int]) -> bytes:
     body += struct.pack(">i", len(offsets))
     # partition, current leader epoch, fetch offset, log start offset, partition max bytes
     body += b"".join(struct.pack(">iiqqi", each, -1, offset, -1, 1 << 20) for each, offset in offsets.items())
-    return _request(FETCH, 11, body + struct.pack(">i", 0) + string(""))
+    return request(FETCH, 11, body + struct.pack(">i", 0) + string(""))
 
 
 def read_fetched_bytes(data: bytes) -> int:
@@ -277,5 +277,5 @@ def _member(group: str, generation: int, member_id: str) -> bytes:
     return string(group) + struct.pack(">i", generation) + string(member_id) + NULL
 
 
-def _request(api_key: int, version: int, body: bytes, *, flexible: bool = False) -> bytes:
+def request(api_key: int, version: int, body: bytes, *, flexible: bool = False) -> bytes:
     return frame(header(api_key, version, flexible=flexible) + body, partition_at=0).data

@@ -7,7 +7,7 @@ from pathlib import Path
 
 BENCHMARKS = Path(__file__).resolve().parent.parent
 REPOSITORY = BENCHMARKS.parent
-C_PROGRAMS = ("blast", "physical_limit", "rdkafka_load", "rdkafka_group", "rdkafka_transactions")
+C_PROGRAMS = ("blast", "physical_limit", "rdkafka_load", "rdkafka_group", "rdkafka_transactions", "transact")
 
 
 class NotSetUp(Exception):
@@ -21,6 +21,7 @@ class Programs:
     rdkafka_load: Path
     rdkafka_group: Path
     rdkafka_transactions: Path
+    transact: Path
     librdkafka: Path
     class_path: str
 

@@ -5,15 +5,17 @@ import os
 import time
 from dataclasses import dataclass
 
-from side_by_side import canned, loads, processes
+from side_by_side import canned, loads, processes, transaction_requests
 from side_by_side.bench import Bench
+from side_by_side.group_requests import read_error
 from side_by_side.loads import PARTITIONS, Blast, Outcome
 from side_by_side.peers import Peer
 from side_by_side.processes import LoadFailed
+from side_by_side.transaction_requests import Producer
 
 VALUE_SIZE = 100
 NO_TRANSACTIONS = "-"
-MARKERS_TIMEOUT_SECONDS = 20.0
+MARKERS_TIMEOUT_SECONDS = COORDINATOR_TIMEOUT_SECONDS = 20.0
 
 _prefix_numbers = itertools.count()
 
@@ -81,6 +83,41 @@ def java_transactions(bench: Bench, peer: Peer, topic: str, load: Transactions) 
     outcome = loads.observed(peer, client)
     _check_offsets(peer, topic, load.producers * (load.each + load.each // 4) * load.offsets)
     return outcome
+
+
+def canned_transactions(bench: Bench, peer: Peer, topic: str, load: Transactions, *, version: int) -> Outcome:
+    """Replay transactions that are encoded already, each of one batch to one partition."""
+    prefix = _new_prefix()
+    path = bench.directory / prefix
+    steps = transaction_requests.version_2 if version == 2 else transaction_requests.classic
+    for number in range(load.producers):
+        producer = _new_producer(peer, f"{prefix}-{number}")
+        script = steps(producer, topic, number % PARTITIONS, records=load.records, value_size=VALUE_SIZE)
+        path.with_name(f"{path.name}-{number}").write_bytes(transaction_requests.script(script))
+
+    def client() -> tuple[float, int]:
+        numbers = (load.producers, load.each, load.records)
+        output = processes.run([bench.programs.transact, str(peer.port), path, *map(str, numbers)])
+        return float(output.split()[0]), _value_bytes(load)
+
+    outcome = loads.observed(peer, client)
+    _check_offsets(peer, topic, load.count * (load.records + 1))
+    return outcome
+
+
+def _new_producer(peer: Peer, transactional_id: str) -> Producer:
+    """A producer that its coordinator has initialised: Kafka's first makes the topic in which it keeps them."""
+    deadline = time.monotonic() + COORDINATOR_TIMEOUT_SECONDS
+    while True:
+        error = read_error(peer.ask(transaction_requests.find_coordinator(transactional_id)))
+        if not error:
+            answer = peer.ask(transaction_requests.init_producer_id(transactional_id))
+            error, producer = transaction_requests.read_producer(answer, transactional_id)
+            if not error:
+                return producer
+        if time.monotonic() > deadline:
+            raise LoadFailed(f"{peer.name} answers error code {error} to transactional id {transactional_id}")
+        time.sleep(0.02)
 
 
 def flushed_acks(bench: Bench, peer: Peer, topic: str, *, producers: int, partitions: int, count: int) -> Outcome:

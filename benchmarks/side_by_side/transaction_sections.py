@@ -77,6 +77,31 @@ def java(bench: Bench) -> Section:
     )
 
 
+def canned_requests(bench: Bench) -> Section:
+    rows: list[Row] = []
+    for version, protocol in {1: "classic", 2: "version 2"}.items():
+        for producers in PRODUCERS:
+            for records in RECORDS:
+                each = 3 * _each(bench, producers, records)
+                load = Transactions(producers=producers, records=records, each=each)
+
+                def run(peer: Peer, load: Transactions = load, version: int = version) -> Measured:
+                    with bench.topic(peer, loads.PARTITIONS) as topic:
+                        outcome = transaction_loads.canned_transactions(bench, peer, topic, load, version=version)
+                    return {"rate": load.count / outcome.seconds, "cost": outcome.cpu_seconds / load.count * 1e6}
+
+                label = f"{protocol}, {load.label}"
+                rows += _rows(label, bench.in_turns(f"canned {label}", run, warm_up=True))
+    return Section(
+        title="Canned requests",
+        settings="A C client that replays encoded transactions, so that the broker is what is measured: each producer has a "
+        "connection and one request in flight, and writes one batch to one partition. Classic: AddPartitionsToTxn v3, "
+        "Produce v9, EndTxn v3. Version 2: Produce v12, EndTxn v5. A broker that is not done with the transaction before is "
+        "asked again after 1 ms.",
+        rows=sorted(rows, key=_order),
+    )
+
+
 def flush(bench: Bench) -> Section:
     rows = []
     for producers, partitions in FLUSHING_PRODUCERS.items():
@@ -106,12 +131,17 @@ def flush(bench: Bench) -> Section:
 JAVA_WORK = 1.25
 """Of the transactions that are timed: those that warm up cost the broker too."""
 
-SECTIONS: Mapping[str, Callable[[Bench], Section]] = {"librdkafka": librdkafka, "java": java, "flush": flush}
+SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
+    "librdkafka": librdkafka,
+    "java": java,
+    "canned": canned_requests,
+    "flush": flush,
+}
 
 
 def _each(bench: Bench, producers: int, records: int) -> int:
     """Transactions of each producer: as many as make a few seconds."""
-    counts = {(1, 1): 2_000, (1, 10): 2_000, (1, 1_000): 500, (20, 1): 400, (20, 10): 400, (20, 1_000): 60}
+    counts = {(1, 1): 1_000, (1, 10): 1_000, (1, 1_000): 300, (20, 1): 200, (20, 10): 200, (20, 1_000): 40}
     return max(20, int(counts[producers, records] * bench.scale))
 
 
