@@ -1,7 +1,7 @@
 """Transactions on Stoker beside Apache Kafka: how many a second, what they add, and what it costs to flush every record.
 
-    python benchmarks/transactions.py                        all of it, about 8 minutes; writes docs/benchmarks-transactions.md
-    python benchmarks/transactions.py --quick                a look, about 2 minutes, printed only
+    python benchmarks/transactions.py                        all of it, about 12 minutes; writes docs/benchmarks-transactions.md
+    python benchmarks/transactions.py --quick                a look, about 4 minutes, printed only
     python benchmarks/transactions.py --only librdkafka      some sections, printed only
     python benchmarks/transactions.py --peers stoker         one broker alone, printed only
 

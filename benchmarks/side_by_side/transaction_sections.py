@@ -82,7 +82,7 @@ def canned_requests(bench: Bench) -> Section:
     for version, protocol in {1: "classic", 2: "version 2"}.items():
         for producers in PRODUCERS:
             for records in RECORDS:
-                each = 3 * _each(bench, producers, records)
+                each = _each(bench, producers, records) * (1 if producers == 1 else 3)
                 load = Transactions(producers=producers, records=records, each=each)
 
                 def run(peer: Peer, load: Transactions = load, version: int = version) -> Measured:
