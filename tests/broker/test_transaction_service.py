@@ -299,6 +299,7 @@ def test_a_marker_of_an_older_producer_or_coordinator_is_refused(producer: Trans
 @BOTH
 @pytest.mark.acceptance("B105")
 def test_a_transaction_that_takes_too_long_is_aborted(connection: RawConnection, v2: bool) -> None:
+    """The broker writes the abort marker by itself, and refuses what its producer sends and commits afterwards."""
     producer = TransactionalProducer(connection, "order-writer", v2=v2, transaction_timeout_ms=50)
     assert producer.init() is NONE
     assert producer.write("orders", 0, b"a") is NONE
