@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 from stoker.broker.config.image import ConfigImage
 from stoker.broker.coordinator_topic import CoordinatorTopic
 from stoker.broker.flusher import Flusher
-from stoker.broker.log_replay import batches_of
+from stoker.broker.log_replay import newest_batches_of
 from stoker.broker.metadata import TRANSACTIONS_TOPIC
 from stoker.broker.partitions import Partition, Partitions
 from stoker.broker.topics import NewTopic
@@ -94,7 +94,7 @@ class TransactionService:
     def _load(self, partition: Partition) -> None:
         if partition.log is None:
             return
-        for batch in batches_of(partition.log):
+        for batch in newest_batches_of(partition.log):
             if read_header(batch).is_control:
                 continue
             for record in iterate_records(batch, _MAX_BATCH_BYTES):
