@@ -19,6 +19,8 @@ from stoker.wire.compression import Codec, decompress
 from stoker.wire.record_batch import CODEC_MASK, HEADER_SIZE, LENGTH_OFFSET, decode_varint
 from stoker.wire.schema import Buffer
 
+Flags = NDArray[np.bool_]
+
 PADDING: Final = 16
 """Bytes that must follow the last record, so that the longest varint, and a word of 8 bytes, can be read there."""
 _LONGEST_VARINT: Final = 10
@@ -115,7 +117,7 @@ def _columns(buffer: Buffer, counts: Integers, body_starts: Integers, body_ends:
     )
 
 
-def _refuse(are_wrong: NDArray[np.bool_], what: str) -> None:
+def _refuse(are_wrong: Flags, what: str) -> None:
     if are_wrong.any():
         raise CorruptRecords(f"record {int(np.argmax(are_wrong))} of {len(are_wrong)} has {what}")
 

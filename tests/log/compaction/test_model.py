@@ -4,12 +4,14 @@ import shutil
 import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from unittest.mock import patch
 
 from hypothesis import event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from stoker.log.compaction.job import CleanedSegment
+from stoker.log.compaction.known_offsets import KnownOffsets
 from stoker.log.config import LogConfig
 from stoker.log.partition import PartitionLog
 from stoker.log.producer_state import AppendOrigin
@@ -197,8 +199,11 @@ class CompactionBesideTable(RuleBasedStateMachine):
         remembers=st.sampled_from([True, True, True, False]),
         ends_transactions=st.booleans(),
         rolls=st.booleans(),
+        looks_twice=st.booleans(),
     )
-    def clean(self, memory_bytes: int, remembers: bool, ends_transactions: bool, rolls: bool) -> None:
+    def clean(
+        self, memory_bytes: int, remembers: bool, ends_transactions: bool, rolls: bool, looks_twice: bool
+    ) -> None:
         """With little memory only some of the dirty part is cleaned; a lost checkpoint means to begin anew."""
         if ends_transactions:
             for producer_id in TRANSACTIONAL:
@@ -208,7 +213,8 @@ class CompactionBesideTable(RuleBasedStateMachine):
         limits = LIMITS._replace(dedupe_buffer_bytes=memory_bytes)
         before = self.log.size_bytes
         first_active = self.log.segments[-1].base_offset
-        done = compact(self.log, self.cleaned_up_to if remembers else None, limits=limits)
+        with patch.object(KnownOffsets, "fit", lambda *_: not looks_twice):
+            done = compact(self.log, self.cleaned_up_to if remembers else None, limits=limits)
         if done is None:
             return
         event("less is left" if done.records_kept < done.records_read else "all is left")

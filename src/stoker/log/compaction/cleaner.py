@@ -19,6 +19,7 @@ from stoker.log.compaction.job import (
     SourceSegment,
 )
 from stoker.log.compaction.key_hashes import KeyHasher, KeyHashes
+from stoker.log.compaction.known_offsets import KnownOffsets
 from stoker.log.compaction.offset_map import OffsetMap
 from stoker.log.compaction.retained_records import RecordFilter
 from stoker.log.compaction.segment_reading import Pace, batch_at, read_segment, records_in, segment_path
@@ -46,6 +47,11 @@ class Cleaner:
         self._hash = hasher or KeyHasher()
         dirty_offsets = job.first_uncleanable_offset - job.first_dirty_offset
         self._map = OffsetMap(job.dedupe_buffer_bytes, job.load_factor, dirty_offsets)
+        self._known: KnownOffsets | None = None
+        dirty = job.first_dirty_offset, job.first_uncleanable_offset
+        if KnownOffsets.fit(*dirty, job.dedupe_buffer_bytes):
+            self._known = KnownOffsets(*dirty)
+        self._keyless_records = 0
 
     def answers(self) -> Iterator[CleanedSegment | CleaningDone]:
         """Raises CorruptRecords or LogTooDirty, which another try would raise too, or OSError."""
@@ -54,7 +60,9 @@ class Cleaner:
         remove_cleaned_files(job.directory)
         end_offset = self._build_map()
         mapped = time.monotonic()
-        filtering = RecordFilter(job, self._map, self._hash, end_offset)
+        if self._known is not None:
+            self._known.note_newest(self._map)
+        filtering = RecordFilter(job, self._map, self._known, self._hash, end_offset)
         before = after = 0
         for group in self._groups([segment for segment in job.segments if segment.base_offset < end_offset]):
             cleaned = self._clean(group, filtering)
@@ -67,7 +75,7 @@ class Cleaner:
             bytes_after=after,
             records_read=filtering.records_read,
             records_kept=filtering.records_kept,
-            keyless_records=filtering.keyless_records,
+            keyless_records=filtering.keyless_records + self._keyless_records,
             map_seconds=mapped - began,
             seconds=time.monotonic() - began,
         )
@@ -117,6 +125,9 @@ class Cleaner:
             rows = np.flatnonzero((records.key_lengths >= 0) & (offsets >= job.first_dirty_offset))
             hashes = self._hash(records.data, records.key_starts[rows], records.key_lengths[rows])
             learned = self._put(hashes, offsets[rows], records.batch[rows], len(slots))
+            if self._known is not None:
+                self._known.note_tombstones(offsets[rows][records.value_lengths[rows] < 0])
+                self._keyless_records += int(((records.key_lengths < 0) & (offsets >= job.first_dirty_offset)).sum())
             if learned < len(slots):
                 return int(slots[learned])
         return len(batches)

@@ -70,6 +70,10 @@ class OffsetMap:
             slots[rows] = (slots[rows] + steps[rows]) % self._slots
         return found
 
+    def offsets(self) -> Integers:
+        """All offsets that are there, in no order."""
+        return self._offsets[self._offsets >= 0]
+
     def has_room_for(self, hashes: KeyHashes) -> bool:
         """Whether all of these keys can be put without more than `limit` being there then."""
         if self._size + len(hashes.high) <= self.limit:

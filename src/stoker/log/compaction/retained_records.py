@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from stoker.log.compaction.cleaned_segment import CleanedSegmentWriter
 from stoker.log.compaction.job import CleaningJob
 from stoker.log.compaction.key_hashes import KeyHasher
+from stoker.log.compaction.known_offsets import KnownOffsets
 from stoker.log.compaction.offset_map import OffsetMap
 from stoker.log.compaction.segment_reading import batch_at, records_in
 from stoker.log.compaction.transactions import CleanedTransactions
@@ -38,9 +39,7 @@ from stoker.wire.record_batch import (
     iterate_records,
     read_header,
 )
-from stoker.wire.record_columns import RecordColumns
-
-Flags = NDArray[np.bool_]
+from stoker.wire.record_columns import Flags, RecordColumns
 
 _CRC: Final = Layout(">I")
 _MOST_JOINED: Final = 1024 * 1024
@@ -49,9 +48,13 @@ _MOST_JOINED: Final = 1024 * 1024
 class RecordFilter:
     """Decides for one job; the batches of a log must come in their order."""
 
-    def __init__(self, job: CleaningJob, offsets: OffsetMap, hasher: KeyHasher, end_offset: int) -> None:
+    def __init__(
+        self, job: CleaningJob, offsets: OffsetMap, known: KnownOffsets | None, hasher: KeyHasher, end_offset: int
+    ) -> None:
         self._job = job
         self._offsets = offsets
+        self._known = known
+        """Of the dirty part, if it is small enough."""
         self._hash = hasher
         self._end_offset = end_offset
         """Behind it nothing is known of newer records, and batches stay as they are."""
@@ -69,8 +72,15 @@ class RecordFilter:
         is_beyond = decision.last_offsets >= self._end_offset
         decision.must_stay_whole |= is_beyond
         to_read = ~decision.must_stay_whole & ~decision.must_go
-        for slots, records in records_in(batches, np.flatnonzero(to_read)):
-            self._decide_records(batches, decision, slots, records)
+        is_known = np.zeros(len(batches), dtype=bool)
+        if self._known is not None:
+            is_known = to_read & (batches.headers["base_offset"] >= self._known.first)
+            if is_known.any():
+                to_read &= ~is_known
+                is_known[np.flatnonzero(is_known)] = self._decide_batches(batches, decision, np.flatnonzero(is_known))
+        for wanted, known in ((to_read, None), (is_known, self._known)):
+            for slots, records in records_in(batches, np.flatnonzero(wanted)):
+                self._decide_records(batches, decision, slots, records, known)
         decision.kept[decision.must_stay_whole] = decision.counts[decision.must_stay_whole]
         self.records_read += int(decision.counts.sum())
         self.records_kept += int(decision.kept.sum())
@@ -118,8 +128,24 @@ class RecordFilter:
                 stays[slot] |= bool(is_control) and int(headers["producer_epoch"][slot]) == last.epoch
         return stays
 
+    def _decide_batches(self, batches: BatchColumns, decision: "_Decision", slots: Integers) -> Flags:
+        """Batches of which all or no records stay need no second look; returns which do."""
+        assert self._known is not None
+        headers = batches.headers[slots]
+        base_offsets = headers["base_offset"].astype(np.int64)
+        kept, tombstones = self._known.count(base_offsets, decision.last_offsets[slots])
+        decision.kept[slots] = kept
+        is_whole = (kept == decision.counts[slots]) & (tombstones == 0)
+        needs_a_look: Flags = (kept > 0) & ~is_whole
+        return needs_a_look
+
     def _decide_records(
-        self, batches: BatchColumns, decision: "_Decision", slots: Integers, records: RecordColumns
+        self,
+        batches: BatchColumns,
+        decision: "_Decision",
+        slots: Integers,
+        records: RecordColumns,
+        known: KnownOffsets | None,
     ) -> None:
         """A record stays if it is the newest of its key, and if it is a tombstone, until the delete horizon."""
         headers = batches.headers[slots]
@@ -130,13 +156,12 @@ class RecordFilter:
         offsets = headers["base_offset"].astype(np.int64)[records.batch] + records.offset_deltas
         has_key = records.key_lengths >= 0
         is_tombstone = records.value_lengths < 0
-        keyed = np.flatnonzero(has_key)
-        newest = np.full(len(records), -1, dtype=np.int64)
-        newest[keyed] = self._offsets.get(
-            self._hash(records.data, records.key_starts[keyed], records.key_lengths[keyed])
-        )
-        stays = has_key & (offsets >= newest) & (~is_tombstone | keeps_tombstones[records.batch])
-        self.keyless_records += int((~has_key).sum())
+        if known is not None:
+            is_newest = known.are_newest(offsets)
+        else:
+            is_newest = offsets >= self._newest_offsets(records, has_key)
+            self.keyless_records += int((~has_key).sum())
+        stays = has_key & is_newest & (~is_tombstone | keeps_tombstones[records.batch])
 
         rows = np.flatnonzero(stays)
         bounds = np.searchsorted(records.batch[rows], np.arange(len(slots) + 1))
@@ -151,6 +176,15 @@ class RecordFilter:
             decision.rewritten[int(slots[number])] = rewriting.with_horizon(number, horizon)
         for number in np.flatnonzero(is_partial & ~needs_horizon).tolist():
             decision.rewritten[int(slots[number])] = rewriting.with_fewer_records(number)
+
+    def _newest_offsets(self, records: RecordColumns, has_key: Flags) -> Integers:
+        """The newest offset of the key of each record; -1 for what the map does not know."""
+        keyed = np.flatnonzero(has_key)
+        newest = np.full(len(records), -1, dtype=np.int64)
+        newest[keyed] = self._offsets.get(
+            self._hash(records.data, records.key_starts[keyed], records.key_lengths[keyed])
+        )
+        return newest
 
 
 class _Decision:
