@@ -21,6 +21,7 @@ DERIVED = {
 }
 TYPES = {
     ConfigType.BOOLEAN: bool,
+    ConfigType.DOUBLE: float,
     ConfigType.INT: int,
     ConfigType.LIST: tuple[str, ...],
     ConfigType.LONG: int,
