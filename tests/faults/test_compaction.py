@@ -116,12 +116,13 @@ def run_kills(data_dir: Path, *, seconds: float, seed: int) -> str:
             writer.must_stop.set()
             writer.join()
         assert not writer.errors, f"seed {seed}: {writer.errors[:3]}\n{broker.output}"
+        if not cleanings:
+            broker.wait_for_line("up to offset")  # on a slow machine none came to its end before
         broker.kill()
         broker.start()
         with RawConnection(broker.bootstrap_servers) as connection:
             found = read_from_start(connection, TOPIC)
         _check(found, writer.acknowledged, seed)
-        assert cleanings, "nothing was cleaned between the kills"
         assert len(found) < len(writer.acknowledged)
         assert not any("cannot be compacted" in line or "Traceback" in line for line in broker.lines), broker.output
     return f"{kills}, {cleanings} cleanings, {len(found)} of {len(writer.acknowledged)} records left"
