@@ -10,7 +10,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "exactly_once.py"
 
 @pytest.mark.acceptance("B106")
 def test_each_order_has_one_invoice_though_a_worker_is_killed() -> None:
-    """The example says so itself: every order was read, written and committed once, across a kill."""
+    """A worker is killed and another goes on: read_committed has one invoice an order, read_uncommitted has more."""
     ran = subprocess.run(
         [sys.executable, EXAMPLE, "--orders", "5000"], capture_output=True, text=True, timeout=100, check=False
     )
