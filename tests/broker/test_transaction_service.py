@@ -2,22 +2,28 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
 import stoker
+from stoker.broker.metadata_log import METADATA_TOPIC
 from stoker.broker.transaction_markers import TransactionMarkers
 from stoker.log.partition import PartitionLog
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from stoker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from stoker.wire.messages.delete_groups import DeleteGroupsRequest
 from stoker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from stoker.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from stoker.wire.messages.describe_transactions import DescribeTransactionsRequest
+from stoker.wire.messages.end_txn import EndTxnRequest
 from stoker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from stoker.wire.messages.find_coordinator import FindCoordinatorRequest
+from stoker.wire.messages.init_producer_id import InitProducerIdRequest
 from stoker.wire.messages.list_transactions import ListTransactionsRequest
 from stoker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from stoker.wire.messages.write_txn_markers import (
@@ -226,6 +232,88 @@ def test_a_marker_that_cannot_be_written_is_tried_again(
     eventually(lambda: state(connection) == "CompleteCommit")
     assert stable_and_end(connection, partition=0) == (2, 2)  # the marker that was there was not written again
     assert stable_and_end(connection, partition=1) == (2, 2)
+
+
+@contextmanager
+def slow_metadata(broker: stoker.Broker, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """While this is open a new topic is not on the disk yet, and neither is a block of producer ids; the call ends that."""
+    disk_is_asked, disk_is_ready = Event(), Event()
+    flush = PartitionLog.flush
+
+    def slow_flush(log: PartitionLog) -> int:
+        if log.topic == METADATA_TOPIC:
+            disk_is_asked.set()
+            assert disk_is_ready.wait(20)
+        return flush(log)
+
+    monkeypatch.setattr(PartitionLog, "flush", slow_flush)
+    with RawConnection(broker.bootstrap_servers) as other:
+        topic = CreatableTopic(name="meanwhile", num_partitions=1, replication_factor=1)
+        other.send(CreateTopicsRequest(topics=[topic], timeout_ms=10_000), 7)
+        assert disk_is_asked.wait(20)
+        try:
+            yield disk_is_ready.set
+        finally:
+            disk_is_ready.set()
+        other.receive(CreateTopicsRequest, 7)
+
+
+def test_two_producers_that_come_at_once_are_not_the_same(
+    broker: stoker.Broker, producer: TransactionalProducer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = InitProducerIdRequest(transactional_id="order-writer", transaction_timeout_ms=60_000)
+    with (
+        RawConnection(broker.bootstrap_servers) as first,
+        RawConnection(broker.bootstrap_servers) as second,
+        slow_metadata(broker, monkeypatch) as go_on,
+    ):
+        for connection in (first, second):
+            connection.send(request, 4)
+            assert state(producer.connection) == "Empty"  # it has been asked, and waits
+        go_on()
+        answers = [connection.receive(InitProducerIdRequest, 4)[1] for connection in (first, second)]
+
+    assert [answer.error_code for answer in answers] == [NONE, NONE]
+    assert sorted(answer.producer_epoch for answer in answers) == [1, 2]
+
+
+@BOTH
+def test_a_transaction_that_begins_while_the_next_producer_waits_is_aborted(
+    broker: stoker.Broker, producer: TransactionalProducer, v2: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = InitProducerIdRequest(transactional_id="order-writer", transaction_timeout_ms=60_000)
+    with (
+        RawConnection(broker.bootstrap_servers) as following,
+        slow_metadata(broker, monkeypatch) as go_on,
+    ):
+        following.send(request, 4)
+        assert state(producer.connection) == "Empty"
+        assert producer.write("orders", 0, b"a") is NONE
+        go_on()
+        assert following.receive(InitProducerIdRequest, 4)[1].error_code == NONE
+
+    assert stable_and_end(producer.connection) == (2, 2)
+    assert producer.end(commit=True) is ErrorCode.PRODUCER_FENCED
+
+
+@BOTH
+def test_a_transaction_that_times_out_while_its_end_waits_is_not_committed(
+    broker: stoker.Broker, connection: RawConnection, v2: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with RawConnection(broker.bootstrap_servers) as own:
+        producer = TransactionalProducer(own, "order-writer", v2=v2, transaction_timeout_ms=500)
+        assert producer.init() is NONE
+        with slow_metadata(broker, monkeypatch) as go_on:
+            assert producer.write("orders", 0, b"a") is NONE
+            request = EndTxnRequest(**producer.producer, committed=True)  # type: ignore[arg-type]
+            own.send(request, producer.versions["end"])
+            eventually(lambda: state(connection) == "CompleteAbort")
+            go_on()
+            _, answer = own.receive(EndTxnRequest, producer.versions["end"])
+
+    assert answer.error_code == (ErrorCode.INVALID_TXN_STATE if v2 else ErrorCode.PRODUCER_FENCED)
+    assert state(connection) == "CompleteAbort"
+    assert stable_and_end(connection) == (2, 2)
 
 
 # -- what is not let in ---------------------------------------------------------------------------------------------

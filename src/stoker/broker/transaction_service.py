@@ -196,19 +196,21 @@ class TransactionService:
     def _init_producer_id(
         self, transactional_id: str, timeout_ms: int, expected: tuple[int, int] | None
     ) -> Steps[Producer]:
-        error = self.unavailable(transactional_id)
-        if error is not ErrorCode.NONE:
-            return Producer(error)
-        try:
-            result = self.coordinator.init_producer_id(transactional_id, timeout_ms, expected)
+        while True:
+            error = self.unavailable(transactional_id)
+            if error is not ErrorCode.NONE:
+                return Producer(error)
+            known = self.coordinator.find(transactional_id)
+            try:
+                result = self.coordinator.init_producer_id(transactional_id, timeout_ms, expected)
+            except AppendRefused:
+                return Producer(_NO_PRODUCER_ID)
             if result.records and result.reply.error is ErrorCode.CONCURRENT_TRANSACTIONS:
                 error = yield from self._decide(transactional_id, result)
                 if error is not ErrorCode.NONE:
                     return Producer(error)
-                result = self.coordinator.init_producer_id(transactional_id, timeout_ms, expected)
-        except AppendRefused:
-            return Producer(_NO_PRODUCER_ID)
-        yield [self._metadata_log] if self._metadata_log.unflushed_messages else ()
+            elif (yield from self._is_id_durable(known, transactional_id)):
+                break
         error = self._write(transactional_id, result.records)
         if error is not ErrorCode.NONE:
             return Producer(error)
@@ -242,18 +244,27 @@ class TransactionService:
         error = self.unavailable(transactional_id)
         if error is not ErrorCode.NONE:
             return Producer(error)
-        try:
-            result = self.coordinator.end(
-                transactional_id, producer_id, producer_epoch, commit=commit, client_version=client_version
-            )
-        except AppendRefused:
-            return Producer(_NO_PRODUCER_ID)
-        if result.records:
-            yield [self._metadata_log] if self._metadata_log.unflushed_messages else ()
-            error = yield from self._decide(transactional_id, result)
-            if error is not ErrorCode.NONE:
-                return Producer(error)
-        return result.reply
+        while True:
+            known = self.coordinator.find(transactional_id)
+            try:
+                result = self.coordinator.end(
+                    transactional_id, producer_id, producer_epoch, commit=commit, client_version=client_version
+                )
+            except AppendRefused:
+                return Producer(_NO_PRODUCER_ID)
+            if not result.records:
+                return result.reply
+            if (yield from self._is_id_durable(known, transactional_id)):
+                break
+        error = yield from self._decide(transactional_id, result)
+        return result.reply if error is ErrorCode.NONE else Producer(error)
+
+    def _is_id_durable(self, known: Transaction | None, transactional_id: str) -> Steps[bool]:
+        """Have the block of a new producer id on the disk; false if what is known has changed while that took its time."""
+        if not self._metadata_log.unflushed_messages:
+            return True
+        yield [self._metadata_log]
+        return self.coordinator.find(transactional_id) is known
 
     def _decide(self, transactional_id: str, result: Result[Change, Any]) -> Steps[ErrorCode]:
         """Write the decision and do what follows from it. NONE as soon as it is decided, even if markers have to wait."""
