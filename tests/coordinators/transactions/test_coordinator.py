@@ -144,6 +144,41 @@ def test_a_producer_that_did_not_hear_its_new_epoch_may_ask_again() -> None:
     assert coordinator.init_producer_id(ID, 60_000, (7, 3)).reply == Producer(NONE, 7, 4)
 
 
+def test_a_producer_that_aborts_by_asking_for_its_next_epoch_gets_it() -> None:
+    """librdkafka does so after an error in a transaction, where Java ends it first."""
+    coordinator = Coordinator(transaction(ONGOING))
+    aborting = coordinator.init_producer_id(ID, 60_000, (7, 3))
+    assert aborting.reply == Producer(CONCURRENT)
+    coordinator.apply(aborting)
+    coordinator.apply(coordinator.complete(ID))
+
+    result = coordinator.init_producer_id(ID, 60_000, (7, 3))
+    assert result.reply == Producer(NONE, 7, 4)
+    coordinator.apply(result)
+    assert coordinator.init_producer_id(ID, 60_000, (7, 2)).reply == Producer(FENCED)
+
+
+@pytest.mark.parametrize("version", [CLASSIC, V2])
+def test_a_producer_that_has_timed_out_may_ask_for_its_next_epoch(version: int) -> None:
+    coordinator = Coordinator(transaction(ONGOING, client_version=version))
+    coordinator.now += 60_001
+    coordinator.apply(*coordinator.timed_out())
+    coordinator.apply(coordinator.complete(ID))
+
+    assert coordinator.init_producer_id(ID, 60_000, (7, 3)).reply == Producer(NONE, 7, 4)
+
+
+def test_one_that_does_so_at_its_last_epoch_gets_a_new_id() -> None:
+    coordinator = Coordinator(transaction(ONGOING, producer_epoch=LAST_EPOCH))
+    coordinator.apply(coordinator.init_producer_id(ID, 60_000, (7, LAST_EPOCH)))
+    coordinator.apply(coordinator.complete(ID))
+
+    for _ in range(2):  # the first answer may be lost
+        result = coordinator.init_producer_id(ID, 60_000, (7, LAST_EPOCH))
+        assert result.reply == Producer(NONE, 1000, 0)
+        coordinator.apply(result)
+
+
 def test_another_producer_in_between_ends_that() -> None:
     coordinator = Coordinator(transaction(EMPTY))
     coordinator.apply(coordinator.init_producer_id(ID, 60_000, (7, 3)))

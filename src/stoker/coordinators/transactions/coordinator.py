@@ -122,8 +122,11 @@ class TransactionCoordinator:
         if known.state is TransactionState.ONGOING:
             return Result([_change(known.fenced(now))], Producer(ErrorCode.CONCURRENT_TRANSACTIONS))
         expected_epoch = expected[1] if expected is not None else None
-        if known.is_epoch_exhausted and expected_epoch in (None, known.producer_epoch):
-            last_epoch = NO_EPOCH if expected is None else known.producer_epoch
+        is_current = expected_epoch in (None, known.producer_epoch)
+        if known.is_epoch_exhausted and (
+            is_current or (known.is_fenced_for_good and expected_epoch == known.last_producer_epoch)
+        ):
+            last_epoch = NO_EPOCH if expected_epoch is None else expected_epoch
             return _became(known.with_producer(self._new_producer_id(), 0, last_epoch, timeout_ms, now))
         if expected_epoch is None:
             epoch, last_epoch = known.producer_epoch + 1, NO_EPOCH

@@ -48,6 +48,11 @@ class Transaction(NamedTuple):
         return self.producer_epoch >= LAST_EPOCH
 
     @property
+    def is_fenced_for_good(self) -> bool:
+        """The epoch is one that no producer may have, because nothing could fence it."""
+        return self.producer_epoch > LAST_EPOCH
+
+    @property
     def _raised_epoch(self) -> int:
         return min(self.producer_epoch + 1, _HIGHEST_EPOCH)
 
@@ -93,11 +98,11 @@ class Transaction(NamedTuple):
         )
 
     def fenced(self, now_ms: int) -> Self:
-        """Aborted by the broker; the producer's epoch is from now on an old one."""
+        """Aborted by the broker; the producer's epoch is from now on an old one, by which it may ask for the next (KIP-360)."""
         return self._replace(
             state=TransactionState.PREPARE_ABORT,
             producer_epoch=self._raised_epoch,
-            last_producer_epoch=NO_EPOCH,
+            last_producer_epoch=self.producer_epoch,
             update_ms=now_ms,
         )
 
