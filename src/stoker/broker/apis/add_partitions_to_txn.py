@@ -26,7 +26,6 @@ decode = AddPartitionsToTxnRequest.decode
 
 _FIRST_WITH_PRODUCER_FENCED: Final = 2
 _FIRST_WITH_SEVERAL: Final = 4
-_FIRST_WITH_ABORTABLE: Final = 5
 
 _Errors = dict[TopicPartition, ErrorCode]
 
@@ -107,8 +106,6 @@ def _unknown(node: Node, topics: list[AddPartitionsToTxnTopic]) -> _Errors:
 def _as_of(version: int, error: ErrorCode) -> ErrorCode:
     if error is ErrorCode.PRODUCER_FENCED and version < _FIRST_WITH_PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
-    if error is ErrorCode.TRANSACTION_ABORTABLE and version < _FIRST_WITH_ABORTABLE:
-        return ErrorCode.INVALID_TXN_STATE
     return error
 
 

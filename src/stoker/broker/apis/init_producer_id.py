@@ -14,6 +14,7 @@ from stoker.broker.node import Node
 from stoker.broker.reply import answered
 from stoker.broker.request import RequestContext
 from stoker.coordinators.transactions.coordinator import Producer
+from stoker.coordinators.transactions.transaction import NO_EPOCH, NO_PRODUCER_ID
 from stoker.log.errors import AppendRefused
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -30,6 +31,8 @@ _TRY_AGAIN: Final = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 def handle(
     node: Node, context: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse | Coroutine[Any, Any, InitProducerIdResponse]:
+    if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_EPOCH):
+        return _refused(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:
         return _init_transactional(node, context, request, request.transactional_id)
     try:
@@ -45,9 +48,7 @@ def _init_transactional(
 ) -> InitProducerIdResponse | Coroutine[Any, Any, InitProducerIdResponse]:
     if not transactional_id:
         return _refused(ErrorCode.INVALID_REQUEST)
-    if (request.producer_id < 0) != (request.producer_epoch < 0):
-        return _refused(ErrorCode.INVALID_REQUEST)
-    expected = (request.producer_id, request.producer_epoch) if request.producer_id >= 0 else None
+    expected = None if request.producer_id == NO_PRODUCER_ID else (request.producer_id, request.producer_epoch)
     return answered(
         node.transactions.init_producer_id(transactional_id, request.transaction_timeout_ms, expected),
         lambda producer: _response(producer, context.api_version),

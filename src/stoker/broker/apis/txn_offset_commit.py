@@ -30,6 +30,7 @@ from stoker.wire.topic_commits import TopicCommits
 decode = TxnOffsetCommitRequest.decode
 
 _FIRST_THAT_KNOWS_LOADING: Final = 2
+_FIRST_WITH_ABORTABLE: Final = 4
 _FIRST_THAT_ADDS: Final = 5
 _AS_OFFSET_COMMIT: Final = 8
 """The version of OffsetCommit that names topics and tells of members as this request does."""
@@ -58,8 +59,8 @@ def handle(
         error = added
     elif node.transactions.verifies:
         error = node.transactions.verify_partition(*producer, of_group)
-        if error is ErrorCode.TRANSACTION_ABORTABLE:
-            error = ErrorCode.INVALID_TXN_STATE  # these versions know nothing better
+        if error is ErrorCode.TRANSACTION_ABORTABLE and version < _FIRST_WITH_ABORTABLE:
+            error = ErrorCode.INVALID_TXN_STATE
     return _commit(node, request, version) if error is ErrorCode.NONE else _refused(request, error, version)
 
 

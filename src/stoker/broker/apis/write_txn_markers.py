@@ -1,7 +1,8 @@
 """WriteTxnMarkers (key 27), versions 1 and 2: end transactions in partitions, whatever their coordinator says.
 
 Between the brokers of a Kafka cluster it is the coordinator's way to other leaders. Here it is for operators, who abort
-with it what no coordinator knows (`stoker transactions abort`, `kafka-transactions.sh`).
+with it what no coordinator knows (`stoker transactions abort`, `kafka-transactions.sh`). A marker of transactions v2 has a
+higher epoch than the transaction it ends.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ from typing import Any
 
 from stoker.broker.node import Node
 from stoker.broker.request import RequestContext
+from stoker.coordinators.transactions.transaction import V2
 from stoker.log.partition import PartitionLog
 from stoker.log.producer_state import TransactionMarker
 from stoker.wire.error_codes import ErrorCode
@@ -63,13 +65,18 @@ def _write(node: Node, marker: WritableTxnMarker, topic: str, index: int, to_flu
     partition = node.partitions.find(topic, index)
     if partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if marker.producer_id < 0 or marker.producer_epoch < 0:
+        return ErrorCode.UNKNOWN_SERVER_ERROR  # as Kafka says it
+    log = partition.log
+    is_v2 = marker.transaction_version >= V2
+    if is_v2 and log is not None and log.has_open_transaction(marker.producer_id, marker.producer_epoch):
+        return ErrorCode.INVALID_PRODUCER_EPOCH  # what this one ended had another epoch, and so is over
     error = node.transaction_markers.write(
         partition,
         TransactionMarker(
             marker.producer_id, marker.producer_epoch, marker.transaction_result, marker.coordinator_epoch
         ),
     )
-    log = partition.log
     if error is ErrorCode.NONE and log is not None and log.unflushed_messages >= log.config.flush_messages:
         to_flush.add(log)
     return error
