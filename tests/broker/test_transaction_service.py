@@ -338,6 +338,16 @@ def test_records_of_no_transaction_are_not_let_in(producer: TransactionalProduce
     assert stable_and_end(producer.connection) == (0, 0)
 
 
+@pytest.mark.parametrize("v2", [True])
+def test_what_comes_before_the_first_records_is_not_let_in(producer: TransactionalProducer, v2: bool) -> None:
+    """The first were perhaps told to come again, and must not find the second before them."""
+    producer.sequences["orders", 0] = 1
+    assert producer.produce("orders", 0, b"second") is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    producer.sequences["orders", 0] = 0
+    assert producer.produce("orders", 0, b"first") is NONE
+    assert producer.produce("orders", 0, b"second") is NONE
+
+
 @pytest.mark.parametrize("broker", [{"transaction.partition.verification.enable": "false"}], indirect=True)
 def test_without_verification_they_are_and_hang(producer: TransactionalProducer) -> None:
     connection = producer.connection
@@ -364,6 +374,7 @@ def test_without_verification_they_are_and_hang(producer: TransactionalProducer)
 
 def test_a_marker_of_an_older_producer_or_coordinator_is_refused(producer: TransactionalProducer) -> None:
     connection = producer.connection
+    assert producer.init() is NONE  # an epoch that another comes before
     assert producer.write("orders", 0, b"a") is NONE
 
     def abort(*, epoch: int, coordinator_epoch: int) -> int:

@@ -17,7 +17,7 @@ from stoker.wire.produce_hot_path import ProduceCall
 from stoker.wire.record_batch import ATTRIBUTES_OFFSET, HEADER_SIZE, TRANSACTIONAL_FLAG, BatchHeader
 
 _LOW_ATTRIBUTES: Final = ATTRIBUTES_OFFSET + 1
-_PRODUCER: Final = Layout(">qh")
+_PRODUCER: Final = Layout(">qhi")
 _PRODUCER_OFFSET: Final = 43
 _FIRST_THAT_ADDS: Final = 12
 _FIRST_WITH_ABORTABLE: Final = 11
@@ -45,6 +45,8 @@ class Admitted(NamedTuple):
                 "records of a transaction came in a request that names no transactional id",
             )
         error = self.errors.get((partition.topic, partition.index))
+        if error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            raise AppendRefused(error, f"the first records of this producer in {partition} must have sequence 0")
         if error is not None:
             raise AppendRefused(error, f"{partition} is not in an open transaction of this producer: {error.message}")
 
@@ -60,9 +62,11 @@ def admit(node: Node, call: ProduceCall, version: int) -> Admitted | Coroutine[A
     """Verify that the partitions of a request with a transactional id are in its transaction, or put them there."""
     assert call.transactional_id is not None
     asked: dict[tuple[int, int], list[TopicPartition]] = {}
-    for producer, partition in _not_open(node, call):
-        asked.setdefault(producer, []).append(partition)
     errors: dict[TopicPartition, ErrorCode] = {}
+    for producer, partition, is_out_of_order in _not_open(node, call):
+        asked.setdefault(producer, []).append(partition)
+        if is_out_of_order and version >= _FIRST_THAT_ADDS:
+            errors[partition] = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     transactions = node.transactions
     for producer, partitions in asked.items():
         if version >= _FIRST_THAT_ADDS:
@@ -97,8 +101,12 @@ async def _admit_later(
     return Admitted(True, _refused(partitions, await added, version))
 
 
-def _not_open(node: Node, call: ProduceCall) -> Iterator[tuple[tuple[int, int], TopicPartition]]:
-    """The partitions of transactional batches in which the producer has no transaction open yet."""
+def _not_open(node: Node, call: ProduceCall) -> Iterator[tuple[tuple[int, int], TopicPartition, bool]]:
+    """The partitions of transactional batches in which the producer has no transaction open yet.
+
+    And whether the batch is known not to be the first: with transactions v2 each transaction begins with sequence 0, also
+    where nothing is remembered of its producer. One that came before and was refused comes again (KIP-890).
+    """
     for topic, produced in call.topics:
         for index, records in produced:
             if records is None or len(records) < HEADER_SIZE or not is_transactional(records):
@@ -106,9 +114,10 @@ def _not_open(node: Node, call: ProduceCall) -> Iterator[tuple[tuple[int, int], 
             partition = node.partitions.find(topic, index)
             if partition is None or partition.log is None:
                 continue
-            producer_id, producer_epoch = _PRODUCER.unpack_from(records, _PRODUCER_OFFSET)
+            producer_id, producer_epoch, base_sequence = _PRODUCER.unpack_from(records, _PRODUCER_OFFSET)
             if not partition.log.has_open_transaction(producer_id, producer_epoch):
-                yield (producer_id, producer_epoch), (partition.topic, partition.index)
+                is_out_of_order = base_sequence != 0 and producer_id not in partition.log.active_producers()
+                yield (producer_id, producer_epoch), (partition.topic, partition.index), is_out_of_order
 
 
 def _refused(partitions: list[TopicPartition], error: ErrorCode, version: int) -> dict[TopicPartition, ErrorCode]:
