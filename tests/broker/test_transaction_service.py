@@ -162,6 +162,34 @@ def test_a_reader_of_committed_records_is_woken_by_the_end(
         assert [read_header(batch).is_control for batch in batches(bytes(found.records))] == [False] * 3 + [True]
 
 
+@pytest.mark.parametrize("ended_ones", [0, 3])
+def test_what_was_there_before_the_reader_counts_for_its_min_bytes(
+    broker: stoker.Broker, connection: RawConnection, producer: TransactionalProducer, ended_ones: int
+) -> None:
+    connection.create_topic("long", segment_bytes=1_048_576)
+    another = TransactionalProducer(connection, "another", v2=True)
+    assert another.init() is NONE
+    assert producer.write("long", 0, b"a" * 400_000) is NONE
+    for _ in range(ended_ones):
+        assert another.write("long", 0, b"b" * 400_000) is NONE
+        assert another.end(commit=True) is NONE
+    wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1_000_000)
+    request = FetchRequest(
+        max_wait_ms=3_600_000,
+        min_bytes=(1 + ended_ones) * 400_000,
+        max_bytes=1_000_000,
+        isolation_level=1,
+        session_epoch=-1,
+        topics=[FetchTopic(topic="long", partitions=[wanted])],
+    )
+    with RawConnection(broker.bootstrap_servers) as reader:
+        reader.send(request, 12)
+        assert state(connection) == "Ongoing"  # the reader waits
+        assert producer.end(commit=True) is NONE
+        _, response = reader.receive(FetchRequest, 12)
+        assert response.responses[0].partitions[0].records
+
+
 @BOTH
 @pytest.mark.parametrize("broker", [{"log.flush.interval.messages": "1"}], indirect=True)
 def test_with_flush_messages_each_step_is_on_the_disk_before_the_next(

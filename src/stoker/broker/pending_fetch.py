@@ -76,7 +76,7 @@ class PendingFetch:
         self._failed = False
         self._grown: set[Partition] = set()
         self._hidden: dict[Partition, tuple[int, int]] = {}
-        """For `read_committed` the last stable offset of a partition, and what was appended since and cannot be read."""
+        """For `read_committed` the last stable offset of a partition, and how much there is that cannot be read yet."""
         self._deferred: Deferred | None = None
         self._timer: TimerHandle | None = None
         self._scheduled: Handle | None = None
@@ -194,7 +194,7 @@ class PendingFetch:
             if partition is not None:
                 partition.waiters[self] = None
                 if self._read_committed and partition.log is not None:
-                    self._hidden[partition] = (partition.log.last_stable_offset, 0)
+                    self._hidden[partition] = (partition.log.last_stable_offset, _unstable_bytes(partition.log))
         return self._deferred
 
     def partition_grew(self, partition: Partition, appended_bytes: int) -> None:
@@ -260,3 +260,10 @@ class PendingFetch:
         session_id = self._session.id if self._session is not None else 0
         parts, size = encode_fetched(self._version, session_id=session_id, topics=topics)
         return EncodedBody(parts, size)
+
+
+def _unstable_bytes(log: PartitionLog) -> int:
+    try:
+        return log.unstable_bytes()
+    except (CorruptRecords, OSError, LogError):
+        return 0  # who reads them hears of it

@@ -193,6 +193,17 @@ class PartitionLog:
             return self.log_end_offset
         return max(first_unstable_offset, self.log_start_offset)
 
+    def unstable_bytes(self) -> int:
+        """How much there is from the last stable offset on. Raises CorruptRecords if the disk lies."""
+        stable = self.last_stable_offset
+        if stable == self.log_end_offset:
+            return 0
+        first, location = self._locate_in_closed(stable)
+        if location is None:
+            return 0
+        behind = sum(segment.size for segment in self._segments if segment.base_offset > first.base_offset)
+        return first.size - location.position + behind
+
     @property
     def size_bytes(self) -> int:
         return sum(segment.size for segment in self._segments)
