@@ -55,6 +55,22 @@ def test_min_bytes_are_waited_for(connection: RawConnection, other: RawConnectio
     assert len(_records(response)) == 3 * size
 
 
+def test_no_more_is_waited_for_than_may_come(connection: RawConnection, topic: str) -> None:
+    size = len(batch_of(b"value"))
+    for _ in range(2):
+        connection.produce(topic, batch_of(b"value"))
+    _, records = connection.fetch(topic, 0, min_bytes=3 * size, max_bytes=2 * size, max_wait_ms=3_600_000)
+    assert len(records) == 2 * size
+
+
+def test_nothing_is_waited_for_where_more_is_in_the_next_segment(connection: RawConnection) -> None:
+    connection.create_topic("long", segment_bytes=1_048_576)
+    for _ in range(3):
+        assert connection.produce("long", batch_of(b"v" * 600_000))[0] == ErrorCode.NONE
+    error, records = connection.fetch("long", 0, min_bytes=1_500_000, max_wait_ms=3_600_000)
+    assert (error, len(records) > 600_000) == (ErrorCode.NONE, True)
+
+
 @pytest.mark.parametrize("offset", [-1, 1, 2**62])
 def test_an_offset_outside_the_log_is_answered_at_once(connection: RawConnection, topic: str, offset: int) -> None:
     began = time.monotonic()

@@ -35,6 +35,7 @@ class PendingFetch:
         "_grown",
         "_hidden",
         "_incremental",
+        "_is_behind",
         "_loop",
         "_max_bytes",
         "_min_bytes",
@@ -74,6 +75,8 @@ class PendingFetch:
         self._fetched: list[Fetched | None] = []
         self._bytes = 0
         self._failed = False
+        self._is_behind = False
+        """What was read is of an older segment, so that more may follow: no reason to wait for `min_bytes`, as in Kafka."""
         self._grown: set[Partition] = set()
         self._hidden: dict[Partition, tuple[int, int]] = {}
         """For `read_committed` the last stable offset of a partition, and how much there is that cannot be read yet."""
@@ -94,7 +97,7 @@ class PendingFetch:
             partition = partitions[wanted.index] if 0 <= wanted.index < len(partitions) else None
             self._resolved.append(partition)
             self._fetched.append(self._read(wanted, partition))
-        return self._failed or self._bytes >= self._min_bytes or not self._wanted
+        return self._failed or self._is_behind or self._bytes >= self._min_bytes or not self._wanted
 
     def _read(self, wanted: SessionPartition, partition: Partition | None) -> Fetched | None:
         """What to tell of one partition; None when an incremental reply need not mention it."""
@@ -157,6 +160,8 @@ class PendingFetch:
         # The first batch of a reply is sent whole however large it is, or a reader could never get past it (KIP-74).
         piece = partition.log.read(wanted.fetch_offset, room, at_least_one_batch=not self._bytes, up_to_offset=up_to)
         self._bytes += piece.length
+        if piece.length and partition.log.is_in_older_segment(wanted.fetch_offset):
+            self._is_behind = True
         if piece.length > _READ_UP_TO_BYTES:
             return piece
         return os.pread(piece.file.descriptor, piece.length, piece.position) if piece.length else b""

@@ -193,6 +193,9 @@ class PartitionLog:
             return self.log_end_offset
         return max(first_unstable_offset, self.log_start_offset)
 
+    def is_in_older_segment(self, offset: int) -> bool:
+        return offset < self._segments[-1].base_offset
+
     def unstable_bytes(self) -> int:
         """How much there is from the last stable offset on. Raises CorruptRecords if the disk lies."""
         stable = self.last_stable_offset

@@ -55,13 +55,14 @@ def handle(node: Node, context: RequestContext, request: FetchRequest) -> Reply 
             return FetchResponse(error_code=resumed)
         session, incremental = resumed, True
         wanted = list(session.partitions.values())
+    max_bytes = min(request.max_bytes, node.config.fetch_max_bytes)
     fetch = PendingFetch(
         version=context.api_version,
         wanted=wanted,
         session=session,
         incremental=incremental,
-        min_bytes=request.min_bytes,
-        max_bytes=min(request.max_bytes, node.config.fetch_max_bytes),
+        min_bytes=min(request.min_bytes, max_bytes),
+        max_bytes=max_bytes,
         read_committed=request.isolation_level == 1,
         partitions=node.partitions,
         loop=node.loop,
