@@ -6,6 +6,7 @@ import pytest
 
 from stoker.coordinators.groups.context import ClientInfo, GroupSettings
 from stoker.coordinators.groups.coordinator import GroupCoordinator
+from stoker.coordinators.groups.pending_offsets import InTransaction
 from stoker.wire.commit_hot_path import CommitCall, CommittedTopic, commit_call
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.group_records import (
@@ -37,6 +38,7 @@ from tests.coordinators.groups.driver import Driver, Topics
 
 DAY_MS = 24 * 3600 * 1000
 NO_ID = UUID(int=0)
+TRANSACTION = InTransaction(3, 1)
 
 
 @pytest.fixture
@@ -80,6 +82,14 @@ def commit(
     )
     errors = driver.perform(driver.coordinator.commit_offsets(commit_call(request), version)).reply
     return errors[0][0] if errors is not None else ErrorCode.NONE
+
+
+def commit_in_transaction(driver: Driver[GroupCoordinator], offset: int, *, partition: int = 0) -> None:
+    topic = CommittedTopic("orders", NO_ID, (partition,), (offset,), (-1,), None)
+    call = CommitCall("readers", -1, "", None, -1, [topic])
+    result = driver.coordinator.commit_offsets(call, 8, in_transaction=True)
+    for record in result.records:
+        driver.coordinator.replay(record, TRANSACTION)
 
 
 def fetched(driver: Driver[GroupCoordinator], group: str = "readers") -> dict[tuple[str, int], tuple[int, int, str]]:
@@ -285,6 +295,37 @@ def test_offsets_of_an_empty_group_expire(driver: Driver[GroupCoordinator]) -> N
     assert driver.coordinator.list_groups([], []) == []
     driver.restart()
     assert driver.coordinator.list_groups([], []) == []
+
+
+def test_an_offset_that_a_transaction_is_about_to_replace_does_not_expire(driver: Driver[GroupCoordinator]) -> None:
+    """Its tombstone would take along what the transaction has written before it."""
+    driver.start_with(classic_group())
+    commit(driver, 7)
+    commit(driver, 1, topic="payments")
+    driver.advance(7 * DAY_MS)
+    commit_in_transaction(driver, 8)
+    expire(driver)
+    assert set(fetched(driver)) == {("orders", 0)}
+    driver.coordinator.end_transaction(TRANSACTION, committed=True)
+    assert fetched(driver) == {("orders", 0): (8, -1, "")}
+
+
+def test_an_offset_that_is_deleted_is_not_brought_back_by_a_transaction(driver: Driver[GroupCoordinator]) -> None:
+    driver.start_with(classic_group())
+    for partition in (0, 1):
+        commit_in_transaction(driver, 8, partition=partition)
+    wanted = OffsetDeleteRequestTopic(name="orders", partitions=[OffsetDeleteRequestPartition(partition_index=0)])
+    request = OffsetDeleteRequest(group_id="readers", topics=[wanted])
+    reply = driver.perform(driver.coordinator.delete_offsets(request)).reply
+    assert reply.topics[0].partitions[0].error_code == ErrorCode.NONE
+
+    partitions = OffsetFetchRequestTopics(name="orders", partition_indexes=[0, 1])
+    asked = OffsetFetchRequestGroup(group_id="readers", topics=[partitions])
+    [topic] = driver.coordinator.fetch_offsets(asked, 9, require_stable=True).topics
+    errors = [partition.error_code for partition in topic.partitions]
+    assert errors == [ErrorCode.NONE, ErrorCode.UNSTABLE_OFFSET_COMMIT]
+    driver.coordinator.end_transaction(TRANSACTION, committed=True)
+    assert set(fetched(driver)) == {("orders", 1)}
 
 
 def test_offsets_of_a_subscribed_topic_do_not_expire(driver: Driver[GroupCoordinator]) -> None:

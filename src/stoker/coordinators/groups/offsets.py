@@ -64,7 +64,7 @@ class Offsets:
             self._committed(key.group, key.topic)[key.partition] = stored
             self._pending.overwrite(key.group, key.topic, key.partition)
             return
-        self._pending.overwrite(key.group, key.topic, key.partition)
+        self._pending.remove(key.group, key.topic, key.partition)
         topics = self._by_group.get(key.group)
         partitions = topics.get(key.topic) if topics is not None else None
         if topics is None or partitions is None:
@@ -283,7 +283,7 @@ class Offsets:
                     error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 elif subscribed:
                     error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-                elif index in committed:
+                elif index in committed or self._pending.has(request.group_id, topic.name, index):
                     tombstones[topic.name, index] = _tombstone(request.group_id, topic.name, index)
                 partitions.append(OffsetDeleteResponsePartition(partition_index=index, error_code=error))
             topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=partitions))
@@ -321,7 +321,11 @@ class Offsets:
         for topic, partitions in self.of_group(group.group_id).items():
             subscribed = group.is_subscribed_to(topic)
             for index, value in partitions.items():
-                if not subscribed and self._is_over(group, CommittedOffset._make(value), now, retention_ms):
+                if (
+                    not subscribed
+                    and self._is_over(group, CommittedOffset._make(value), now, retention_ms)
+                    and not self._pending.has(group.group_id, topic, index)
+                ):
                     records.append(_tombstone(group.group_id, topic, index))
                 else:
                     kept = True

@@ -47,9 +47,26 @@ class PendingOffsets:
         self._by_group.setdefault(group_id, {})[transaction] = None
 
     def overwrite(self, group_id: str, topic: str, partition: int) -> None:
-        """An offset was committed outside of transactions, or taken away: what was written before it does not count."""
+        """An offset was committed outside of transactions: what was written before it does not count."""
         if group_id in self._by_group:
             self._supersede(group_id, topic, partition, self._order + 1)
+
+    def remove(self, group_id: str, topic: str, partition: int) -> None:
+        """An offset was taken away, and what was written before does not count: nobody need wait for it."""
+        for transaction in list(self._by_group.get(group_id, ())):
+            pending = self._by_transaction[transaction]
+            if pending.pop((group_id, topic, partition), None) is None:
+                continue
+            if not any(group == group_id for group, _, _ in pending):
+                self._forget(group_id, transaction)
+            if not pending:
+                del self._by_transaction[transaction]
+
+    def _forget(self, group_id: str, transaction: InTransaction) -> None:
+        transactions = self._by_group[group_id]
+        del transactions[transaction]
+        if not transactions:
+            del self._by_group[group_id]
 
     def end(self, transaction: InTransaction) -> Iterator[PendingOffset]:
         """The offsets of a transaction that was committed, in the order they were written; they are not pending any more."""
@@ -62,10 +79,7 @@ class PendingOffsets:
         """Forget a transaction."""
         ended = self._by_transaction.pop(transaction, {})
         for group_id in {group_id for group_id, _, _ in ended}:
-            transactions = self._by_group[group_id]
-            del transactions[transaction]
-            if not transactions:
-                del self._by_group[group_id]
+            self._forget(group_id, transaction)
         return ended
 
     def forget_group(self, group_id: str) -> None:
@@ -78,6 +92,10 @@ class PendingOffsets:
 
     def groups(self) -> Set[str]:
         return self._by_group.keys()
+
+    def has(self, group_id: str, topic: str, partition: int) -> bool:
+        key = (group_id, topic, partition)
+        return any(key in self._by_transaction[transaction] for transaction in self._by_group.get(group_id, ()))
 
     def has_any(self, group_id: str) -> bool:
         return group_id in self._by_group
