@@ -1,5 +1,7 @@
 """The frame of transaction records; Kafka judges their bodies in test_against_kafka.py."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from stoker.wire.transaction_records import (
     TransactionLogValue,
     TransactionPartitions,
     decode_transaction_record,
+    encode_plain_value,
     encode_transaction_key,
     encode_transaction_value,
 )
@@ -59,3 +62,37 @@ def test_what_is_not_known_is_left_out() -> None:
 def test_what_ends_too_early_is_refused(key: bytes, value: bytes | None) -> None:
     with pytest.raises(MalformedMessage):
         decode_transaction_record(key, value)
+
+
+def test_a_transaction_of_many_partitions_leaves_nothing_in_memory() -> None:
+    """They are added one by one, and each time the record is written with all of them."""
+    partitions: frozenset[tuple[str, int]] = frozenset()
+    tracemalloc.start()
+    try:
+        for index in range(500):
+            partitions |= {("orders", index)}
+            encode_plain_value(
+                producer_id=1,
+                producer_epoch=0,
+                timeout_ms=1,
+                status=1,
+                partitions=partitions,
+                update_ms=1,
+                start_ms=1,
+                client_version=2,
+            )
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 1_000_000
+
+
+def test_long_transactional_ids_leave_nothing_in_memory() -> None:
+    tracemalloc.start()
+    try:
+        for number in range(100):
+            encode_transaction_key(f"{number:030000}")
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 1_000_000

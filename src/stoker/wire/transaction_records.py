@@ -24,6 +24,8 @@ _NOTHING_TAGGED = b"\0"
 _CLIENT_VERSION = Layout(">3sh")
 _TAGGED_CLIENT_VERSION = bytes((1, 2, 2))
 """One tagged field, of tag 2 and with so many bytes."""
+_LONGEST_REMEMBERED_ID = 255
+_MOST_REMEMBERED_PARTITIONS = 64
 
 
 class TransactionLogKey(Message, versions="0"):
@@ -56,12 +58,19 @@ class TransactionLogRecord(NamedTuple):
     value: TransactionLogValue | None
 
 
-@lru_cache(maxsize=4096)
 def encode_transaction_key(transactional_id: str) -> bytes:
     """The key of a log record. Raises UnencodableMessage."""
+    is_short = len(transactional_id) <= _LONGEST_REMEMBERED_ID
+    return _remembered_key(transactional_id) if is_short else _encoded_key(transactional_id)
+
+
+def _encoded_key(transactional_id: str) -> bytes:
     out = bytearray(_INT16.pack(_RECORD_TYPE))
     TransactionLogKey(transactional_id=transactional_id).encode_into(out, 0)
     return bytes(out)
+
+
+_remembered_key = lru_cache(maxsize=4096)(_encoded_key)
 
 
 def encode_plain_value(
@@ -79,19 +88,27 @@ def encode_plain_value(
     return b"".join(
         (
             _BEFORE_PARTITIONS.pack(_WRITTEN_VERSION, producer_id, producer_epoch, timeout_ms, status),
-            _NULL if partitions is None else _encoded_partitions(partitions),
+            _NULL if partitions is None else _of_partitions(partitions),
             _TIMESTAMPS.pack(update_ms, start_ms),
             _CLIENT_VERSION.pack(_TAGGED_CLIENT_VERSION, client_version) if client_version else _NOTHING_TAGGED,
         )
     )
 
 
-@lru_cache(maxsize=1024)  # a producer writes to the same partitions again and again
+def _of_partitions(partitions: frozenset[tuple[str, int]]) -> bytes:
+    """A producer writes to the same few again and again; one of thousands adds them one by one, and remembers nothing."""
+    is_small = len(partitions) <= _MOST_REMEMBERED_PARTITIONS
+    return _remembered_partitions(partitions) if is_small else _encoded_partitions(partitions)
+
+
 def _encoded_partitions(partitions: frozenset[tuple[str, int]]) -> bytes:
     out = bytearray()
     value = TransactionLogValue(transaction_partitions=partitions_by_topic(partitions))
     value.encode_into(out, _WRITTEN_VERSION)
     return bytes(out[_BEFORE_PARTITIONS.size - _INT16.size : -_TIMESTAMPS.size - len(_NOTHING_TAGGED)])
+
+
+_remembered_partitions = lru_cache(maxsize=1024)(_encoded_partitions)
 
 
 def partitions_by_topic(partitions: frozenset[tuple[str, int]]) -> list[TransactionPartitions]:
