@@ -9,7 +9,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,9 +21,10 @@ from stoker.broker.reply import Deferred
 from stoker.cli.broker import main as run_broker
 from stoker.coordinators.transactions.states import TransactionState
 from stoker.log.partition import AppendResult, PartitionLog
+from stoker.log.producer_state import TransactionMarker
 from stoker.log.segment import ActiveSegment
 from stoker.wire.frames import decode_request_header
-from stoker.wire.record_batch import iterate_records, read_header
+from stoker.wire.record_batch import iterate_records
 from stoker.wire.transaction_records import decode_transaction_record
 from tests.faults.broker_process import BrokerProcess
 from tests.faults.kill_points import REQUESTS, KillPoint, KillPoints, Step, Victim, When, as_text
@@ -66,6 +68,7 @@ class _Watch:
         """From here on all requests and appends of this process are watched."""
         dispatch = Dispatcher.__call__
         append = PartitionLog.append
+        end_transaction = PartitionLog.end_transaction
         write = ActiveSegment.write
 
         def watched_dispatch(dispatcher: Dispatcher, connection: Connection, frame: memoryview) -> Outcome:
@@ -81,15 +84,12 @@ class _Watch:
             return outcome
 
         def watched_append(log: PartitionLog, records: memoryview, **options: Any) -> AppendResult:
-            step = _step_of(log, records)
-            if step is None:
+            with self._appending(_step_of(log, records)):
                 return append(log, records, **options)
-            self._reached(step, When.BEFORE)
-            torn = self._points.reached(step, When.TORN, self._client_id)
-            self._tearing = torn[0] if torn else None
-            result = append(log, records, **options)
-            self._reached(step, When.AFTER)
-            return result
+
+        def watched_end(log: PartitionLog, marker: TransactionMarker, **options: Any) -> int:
+            with self._appending(Step.OFFSETS_MARKER if log.topic == OFFSETS_TOPIC else Step.DATA_MARKER):
+                return end_transaction(log, marker, **options)
 
         def watched_write(segment: ActiveSegment, records: memoryview) -> None:
             if self._tearing is not None:
@@ -100,9 +100,21 @@ class _Watch:
         for owner, name, watched in (
             (Dispatcher, "__call__", watched_dispatch),
             (PartitionLog, "append", watched_append),
+            (PartitionLog, "end_transaction", watched_end),
             (ActiveSegment, "write", watched_write),
         ):
             setattr(owner, name, watched)
+
+    @contextmanager
+    def _appending(self, step: Step | None) -> Iterator[None]:
+        if step is None:
+            yield
+            return
+        self._reached(step, When.BEFORE)
+        torn = self._points.reached(step, When.TORN, self._client_id)
+        self._tearing = torn[0] if torn else None
+        yield
+        self._reached(step, When.AFTER)
 
     def _reached(self, step: Step, when: When) -> None:
         for point in self._points.reached(step, when, self._client_id):
@@ -124,14 +136,8 @@ def _process_of(client_id: str) -> int | None:
 
 
 def _step_of(log: PartitionLog, records: memoryview) -> Step | None:
-    if log.topic == TRANSACTIONS_TOPIC:
-        return _step_of_state(records)
-    if len(records) > _MAX_BATCH_BYTES or not read_header(records).is_control:
+    if log.topic != TRANSACTIONS_TOPIC:
         return None
-    return Step.OFFSETS_MARKER if log.topic == OFFSETS_TOPIC else Step.DATA_MARKER
-
-
-def _step_of_state(records: memoryview) -> Step | None:
     for record in iterate_records(records, _MAX_BATCH_BYTES):
         decoded = decode_transaction_record(record.key or b"", record.value)
         if decoded is not None and decoded.value is not None:

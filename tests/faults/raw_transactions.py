@@ -18,7 +18,7 @@ from stoker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from stoker.wire.messages.find_coordinator import FindCoordinatorRequest
 from stoker.wire.messages.init_producer_id import InitProducerIdRequest
 from stoker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from stoker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from stoker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from stoker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from stoker.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -243,10 +243,13 @@ def open_producers(connection: RawConnection, topic: str, partition: int) -> set
 
 
 def committed_offsets(
-    connection: RawConnection, group: str, *, stable: bool = True
+    connection: RawConnection, group: str, partition: TopicPartition | None = None
 ) -> dict[TopicPartition, tuple[int, int]]:
-    """All of a group, each with its error."""
-    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=None)], require_stable=stable)
+    """The stable ones of a group, each with its error: all that there are, or that of one partition."""
+    topics = None
+    if partition is not None:
+        topics = [OffsetFetchRequestTopics(name=partition[0], partition_indexes=[partition[1]])]
+    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=topics)], require_stable=True)
     for _ in _tries():
         answer = connection.call(request, 9).groups[0]
         if _is_done("OffsetFetch", answer.error_code):
