@@ -15,6 +15,7 @@ from tests.broker.sensible_requests import Target, sensible_requests
 from tests.hostile.bystander import TOPICS as BYSTANDERS
 from tests.hostile.group_members import requests_of_members
 from tests.hostile.mutations import mutated, with_spoiled_field
+from tests.hostile.transactional_producers import requests_of_producers
 from tests.raw_connection import Address, RawConnection, request_frame
 
 _TARGET = "fuzz"
@@ -68,8 +69,8 @@ class Fuzzer:
             connection.call(CreateTopicsRequest(topics=[wanted]), 7)
             described = connection.call(MetadataRequest(topics=[MetadataRequestTopic(name=_TARGET)]), 12)
             target = Target(topic=_TARGET, topic_id=described.topics[0].topic_id, spare_topic=_SPARE)
-            of_members = list(requests_of_members(connection, target))
-        return [(request, version) for _, version, request in sensible_requests(target)] + of_members
+            deeper = [*requests_of_members(connection, target), *requests_of_producers(connection, target)]
+        return [(request, version) for _, version, request in sensible_requests(target)] + deeper
 
     def _spoiled(self, stock: list[tuple[Request, int]], count: int) -> Iterator[bytes]:
         random = Random(f"{self.seed} {self.tally.sent}")
