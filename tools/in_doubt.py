@@ -100,7 +100,7 @@ class Peer(ABC):
 
 
 class Kafka(Peer):
-    name = "Apache Kafka 4.3, one node, killed when it has answered"
+    name = "Apache Kafka 4.3, one node, killed when it answers"
 
     def __init__(self, stack: ExitStack) -> None:
         self._kafka = stack.enter_context(ApacheKafka(properties=SETTINGS))
@@ -122,7 +122,7 @@ class Kafka(Peer):
 
 
 class Stoker(Peer):
-    name = "Stoker, killed when it has answered"
+    name = "Stoker, killed when it answers"
 
     def __init__(self, stack: ExitStack) -> None:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="stoker-in-doubt-")))

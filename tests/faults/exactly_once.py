@@ -28,6 +28,7 @@ from kafka import TopicPartition as KafkaPythonPartition
 
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.list_transactions import ListTransactionsRequest
+from tests.apache_kafka import CLASS_PATH, FAST_START
 from tests.faults.doomed_broker import REPOSITORY, DoomedBroker
 from tests.faults.kill_points import KillPoint, Victim
 from tests.faults.processing_worker import WorkerSettings
@@ -35,6 +36,7 @@ from tests.faults.raw_transactions import committed_offsets, end_offset, is_stab
 from tests.faults.records import create_topic
 from tests.raw_connection import RawConnection
 
+JAVA_WORKER: Final = Path(__file__).parent / "java" / "ProcessingWorker.java"
 SOURCE: Final = "raw-orders"
 TARGET: Final = "processed-orders"
 GROUP: Final = "eos-processor"
@@ -127,6 +129,7 @@ class ExactlyOnceRun:
         self,
         *,
         workers: int,
+        java_workers: int = 0,
         seed: int,
         is_static: bool,
         records_per_second: int = 300,
@@ -152,14 +155,17 @@ class ExactlyOnceRun:
                 is_static=is_static,
                 commits_outside=commits_outside,
             )
-            for number in range(workers)
+            for number in range(workers + java_workers)
         ]
+        self._first_of_java = workers
         self._workers: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
         self._broker.start()
         create_topic(self._broker.bootstrap_servers, SOURCE, SOURCE_PARTITIONS)
         create_topic(self._broker.bootstrap_servers, TARGET, TARGET_PARTITIONS)
+        if self._first_of_java < len(self._settings):
+            subprocess.run(["javac", "-d", self._classes, "-cp", CLASS_PATH, JAVA_WORKER], check=True)
         self._feeder = Feeder(self._broker.bootstrap_servers, self._rate)
         self._feeder.start()
         self._workers = [self._started(settings) for settings in self._settings]
@@ -263,12 +269,24 @@ class ExactlyOnceRun:
     def _started(self, settings: WorkerSettings) -> subprocess.Popen[bytes]:
         with open(f"{settings.history}.stderr", "ab") as errors:
             return subprocess.Popen(
-                [sys.executable, "-m", "tests.faults.processing_worker", settings.as_text()],
+                self._command(settings),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
                 cwd=REPOSITORY,
             )
+
+    def _command(self, settings: WorkerSettings) -> list[str]:
+        if settings.number < self._first_of_java:
+            return [sys.executable, "-m", "tests.faults.processing_worker", settings.as_text()]
+        places = [settings.bootstrap_servers, settings.source, settings.target, settings.group, settings.history]
+        class_path = f"{CLASS_PATH}:{self._classes}"
+        quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
+        return ["java", *FAST_START, quiet, "-cp", class_path, "ProcessingWorker", *places, str(settings.number)]
+
+    @property
+    def _classes(self) -> Path:
+        return self.directory / "classes"
 
     def _restart(self, life: Sequence[KillPoint]) -> None:
         if self._broker.is_running:
