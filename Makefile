@@ -44,6 +44,10 @@ soak: ## run the long fault and fuzz tests
 	@$(MAKE) --no-print-directory -j4 set-up
 	$(BIN)/pytest -m soak --timeout=0 --hypothesis-profile=soak $(ARGS)
 
+.PHONY: in-doubt
+in-doubt: install kafka-jars ## kill Stoker and Apache Kafka between the decision of a transaction and its markers
+	$(BIN)/python -m tools.in_doubt $(ARGS)
+
 .PHONY: bench bench-broker bench-groups bench-transactions bench-compaction bench-cli
 bench: bench-broker bench-groups bench-transactions bench-compaction bench-cli ## measure Stoker beside Apache Kafka and write docs/benchmarks*.md
 
