@@ -95,7 +95,7 @@ def check_committed(connection: RawConnection, producer_id: int) -> None:
 def test_markers_that_find_no_room(
     disk: SmallDisk, broker: BrokerProcess, connection: RawConnection, protocol: str
 ) -> None:
-    """A full disk: the transaction is decided and not called complete; with room again it is, each marker once."""
+    """A full disk: the transaction is decided and not called complete, nor after a kill; with room again it is, each marker once."""
     transactions = begin(connection, "processor", protocol)
     producer_id = transactions.producer_id
     disk.fill()
@@ -103,21 +103,21 @@ def test_markers_that_find_no_room(
     assert state_of(connection, "processor") == "PrepareCommit"
     broker.wait_for_line("could not append", f"{_TOPIC}-{_PARTITIONS - 1}", "No space left on device")
     assert not any(is_stable(connection, _TOPIC, index) for index in range(_PARTITIONS))
-    following = RawTransactions(connection, "processor", protocol)
     request = InitProducerIdRequest(transactional_id="processor", transaction_timeout_ms=60_000)
     assert connection.call(request, 4).error_code == ErrorCode.CONCURRENT_TRANSACTIONS
-    assert state_of(connection, "processor") == "PrepareCommit"
 
-    disk.make_room()
-    eventually(lambda: state_of(connection, "processor"), lambda state: state == "CompleteCommit")
-    check_committed(connection, producer_id)
-    following.init()
-    following.produce(_TOPIC, 0, b"next")
-    following.end(commit=True)
     broker.kill()
     broker.start()
     with RawConnection(broker.bootstrap_servers) as again:
-        assert state_of(again, "processor") == "CompleteCommit"
+        assert state_of(again, "processor") == "PrepareCommit"
+        assert not any(is_stable(again, _TOPIC, index) for index in range(_PARTITIONS))
+        disk.make_room()
+        eventually(lambda: state_of(again, "processor"), lambda state: state == "CompleteCommit")
+        check_committed(again, producer_id)
+        following = RawTransactions(again, "processor", protocol)
+        following.init()
+        following.produce(_TOPIC, 0, b"next")
+        following.end(commit=True)
         assert markers_in(read_batches(again, _TOPIC, 0), producer_id) == [ControlType.COMMIT] * 2
         assert all(is_stable(again, *partition) for partition in _TOUCHED)
 
