@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 from stoker.wire.consumer_protocol import ConsumerProtocolSubscription
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from stoker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from stoker.wire.messages.find_coordinator import FindCoordinatorRequest
 from stoker.wire.messages.heartbeat import HeartbeatRequest
 from stoker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -43,9 +44,23 @@ _WORDS = {"error_message"}
 """What they say is each broker's own; whether there is one is compared."""
 
 
+_of_whom = [""]
+"""What comes before these names, for who has groups of its own on the same broker."""
+
+
 def named(group: str) -> str:
     """The name of a group on the brokers."""
-    return f"{_OURS}{group}" if group else group
+    return f"{_of_whom[-1]}{_OURS}{group}" if group else group
+
+
+@contextmanager
+def groups_of(whom: str) -> Iterator[None]:
+    """Meanwhile the same groups have other names."""
+    _of_whom.append(f"{whom}-")
+    try:
+        yield
+    finally:
+        _of_whom.pop()
 
 
 class Groups:
@@ -95,7 +110,9 @@ class Groups:
     # -- making them ------------------------------------------------------------------------------------------------
 
     def _make_topic(self) -> None:
-        self.connection.create_topic(TOPIC, PARTITIONS)
+        wanted = CreatableTopic(name=TOPIC, num_partitions=PARTITIONS, replication_factor=1)
+        [made] = self.connection.call(CreateTopicsRequest(topics=[wanted], timeout_ms=10_000), 7).topics
+        assert made.error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS), made
         described = MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)])
         while not self.topic_id.int:
             self.topic_id = self.connection.call(described, 12).topics[0].topic_id

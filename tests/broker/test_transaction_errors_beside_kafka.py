@@ -20,7 +20,7 @@ from stoker.wire.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from stoker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
-from tests.broker.groups_on_a_broker import TOPIC, Groups, named
+from tests.broker.groups_on_a_broker import TOPIC, Groups, groups_of, named
 from tests.broker.transactions_on_a_broker import EVERYONE, NOWHERE, STATES, Transactions, Who
 
 pytestmark = pytest.mark.java
@@ -43,6 +43,7 @@ _BETTER_THAN_KAFKA = {
 def both(apache_kafka_address: str) -> Iterator[Both]:
     """Stoker's transactions and Kafka's."""
     with (
+        groups_of("transactions"),
         Broker(config={"group.initial.rebalance.delay.ms": 0}) as broker,
         Groups(broker.bootstrap_servers) as stokers,
         Groups(apache_kafka_address) as kafkas,
