@@ -1,5 +1,6 @@
 """The driver of the transaction coordinator: what is written in which order, what is tried again, what time brings."""
 
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -546,3 +547,22 @@ def test_open_transactions_survive_a_stop(tmp_path: Path) -> None:
         assert producer.write("orders", 0, b"b") is NONE
         assert producer.end(commit=True) is NONE
         assert stable_and_end(connection) == (3, 3)
+
+
+def test_what_was_decided_is_complete_before_the_first_client_though_logs_are_flushed(tmp_path: Path) -> None:
+    config = {"log.flush.interval.messages": "1"}
+    with stoker.Broker(data_dir=tmp_path / "data", config=config) as broker:
+        with RawConnection(broker.bootstrap_servers) as connection:
+            connection.create_topic("orders")
+            producer = TransactionalProducer(connection, "order-writer", v2=False)
+            assert producer.init() is NONE
+            assert producer.write("orders", 0, b"a") is NONE
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(TransactionMarkers, "write", lambda *_: ErrorCode.KAFKA_STORAGE_ERROR)
+                assert producer.end(commit=True) is NONE
+                assert state(connection) == "PrepareCommit"
+                shutil.copytree(tmp_path / "data", tmp_path / "after-a-crash")
+    with stoker.Broker(data_dir=tmp_path / "after-a-crash", config=config) as broker:
+        with RawConnection(broker.bootstrap_servers) as connection:
+            assert state(connection) == "CompleteCommit"
+            assert stable_and_end(connection) == (2, 2)

@@ -30,8 +30,9 @@ _SMALLEST_READ_BYTES: Final = 4 * 1024 * 1024
 _LARGEST_BUFFER_BYTES: Final = 2**31 - 1
 _MOST_DEATHS: Final = 3
 """A log whose cleaning kills its worker so often is left alone."""
+_NO_LIMIT: Final = 1e300
 _CONSIDERATE_BYTES_PER_SECOND: Final = 200e6
-"""What workers read and write when log.cleaner.io.max.bytes.per.second does not allow less: more would be felt by producers."""
+"""What workers read and write unless log.cleaner.io.max.bytes.per.second is set: more would be felt by producers."""
 _MEGABYTE: Final = 1e6
 
 
@@ -150,7 +151,7 @@ class LogCleaner:
             dedupe_buffer_bytes=min(config.log_cleaner_dedupe_buffer_size // workers, _LARGEST_BUFFER_BYTES),
             load_factor=config.log_cleaner_io_buffer_load_factor,
             read_bytes=max(config.log_cleaner_io_buffer_size // workers, _SMALLEST_READ_BYTES),
-            max_bytes_per_second=min(rate, _CONSIDERATE_BYTES_PER_SECOND) / workers,
+            max_bytes_per_second=(_CONSIDERATE_BYTES_PER_SECOND if rate > _NO_LIMIT else rate) / workers,
         )
 
     # -- cleaning ---------------------------------------------------------------------------------------------------

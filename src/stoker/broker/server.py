@@ -158,7 +158,7 @@ class Server:
         if OFFSETS_TOPIC in metadata.topics:
             _ = self.node.groups  # loads them
         if TRANSACTIONS_TOPIC in metadata.topics:
-            _ = self.node.transactions  # loads them, and finishes those that a crash interrupted
+            await self.node.transactions.finished()  # loaded, and those that a crash interrupted are complete
         if count:
             logger.info(
                 "opened %d partitions in %.2f s%s",

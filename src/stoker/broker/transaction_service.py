@@ -8,7 +8,7 @@ does what was left to do: nothing is called complete before every marker is in i
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from logging import getLogger
 from time import monotonic
 from typing import Any, Final, TypeVar
@@ -90,6 +90,10 @@ class TransactionService:
         if decided:
             logger.info("finishing %d transactions that were decided before the last stop", len(decided))
             self._finish_decided()
+
+    async def finished(self) -> None:
+        """What `load` began is done, also where logs had to be flushed in between."""
+        await asyncio.gather(*self._running, return_exceptions=True)
 
     def _load(self, partition: Partition) -> None:
         if partition.log is None:
@@ -406,11 +410,8 @@ class TransactionService:
 
     async def expire_ids(self) -> None:
         """Forget the transactional ids that nobody has used for transactional.id.expiration.ms."""
-        await self._in_turns(self.coordinator.expired())
-
-    async def _in_turns(self, results: Iterable[Result[Change, None]]) -> None:
         turn_ends = monotonic() + _TURN_SECONDS
-        for result in results:
+        for result in self.coordinator.expired():
             transactional_id = result.records[0].transactional_id
             if self.unavailable(transactional_id) is ErrorCode.NONE:
                 self._write(transactional_id, result.records)

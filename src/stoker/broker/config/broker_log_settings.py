@@ -49,7 +49,7 @@ BROKER_LOG_SETTINGS: tuple[Setting, ...] = (
         MEDIUM, CLUSTER_WIDE, effect=HONOURED),
     int32("log.cleaner.io.buffer.size", 524_288, "Bytes that a compaction process reads at a time; at least 4 MB are read.",
         MEDIUM, CLUSTER_WIDE, at_least=0, effect=HONOURED),
-    double("log.cleaner.io.max.bytes.per.second", MAX_DOUBLE, "Bytes a second that compaction may read and write; at most 200 MB.",
+    double("log.cleaner.io.max.bytes.per.second", MAX_DOUBLE, "Bytes a second that compaction may read and write; 200 MB if unset.",
         MEDIUM, CLUSTER_WIDE, effect=HONOURED),
     int64("log.cleaner.max.compaction.lag.ms", MAX_LONG, "Default of the topic setting `max.compaction.lag.ms`.",
         MEDIUM, CLUSTER_WIDE, at_least=1, effect=HONOURED),
