@@ -86,7 +86,8 @@ class Printer:
         return f"[{','.join([self._type(branch, namespace, depth + 1) for branch in type_.branches])}]"
 
     def _named(self, type_: NamedType, namespace: str | None, depth: int) -> str:
-        kind = "error" if isinstance(type_, Record) and type_.is_error else type_.kind
+        is_error = isinstance(type_, Record) and type_.is_error and not self._normal
+        kind = "error" if is_error else type_.kind
         parts = [f'{{"type":"{kind}","name":{quoted(type_.name)}']
         if type_.namespace != namespace:
             parts.append(f',"namespace":{quoted(type_.namespace or "")}')
