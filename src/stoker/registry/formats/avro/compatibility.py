@@ -32,7 +32,7 @@ from stoker.registry.formats.avro.model import (
     Union,
     described,
 )
-from stoker.registry.formats.schema import Incompatibility
+from stoker.registry.formats.schema import MAX_NESTING, Incompatibility
 
 MAX_STEPS: Final = 200_000
 """About half a second. Only unions of thousands of types that have the same name need more."""
@@ -72,8 +72,10 @@ class Choice:
     place: str
     reader: Union
     writer: Type
+    candidates: list["Pair"]
+    """Of it and each branch that may read it, by kind or name."""
     readable: int
-    """How many of the branches that may read it are not known to be unable to."""
+    """How many of them are not known to be unreadable."""
 
 
 @dataclass(slots=True, eq=False)
@@ -83,6 +85,8 @@ class Pair:
     parts: list[Reason | Need | Choice] = field(default_factory=list)
     """In the order in which they are reported."""
     is_readable: bool = True
+    cause: "Pair | None" = None
+    """The pair that made this one unreadable, if that was not a reason of its own."""
     wanted_by: list[tuple["Pair", Choice | None]] = field(default_factory=list)
     """The pairs that this one is a need of, or one of the branches to choose from."""
 
@@ -119,12 +123,13 @@ class Comparison:
             if any(isinstance(part, Reason) for part in pair.parts):
                 pair.is_readable = False
                 unreadable.append(pair)
-        while unreadable:
-            for parent, choice in unreadable.pop().wanted_by:
+        for pair in unreadable:  # which grows: the nearest causes are found first
+            for parent, choice in pair.wanted_by:
                 if choice is not None:
                     choice.readable -= 1
                 if parent.is_readable and (choice is None or choice.readable == 0):
                     parent.is_readable = False
+                    parent.cause = pair
                     unreadable.append(parent)
         return root
 
@@ -161,9 +166,10 @@ class Comparison:
         if not candidates:
             parent.parts.append(missing_union_branch(reader, writer, place))
         elif not isinstance(writer, Primitive):
-            choice = Choice(place, reader, writer, len(candidates))
-            for candidate in candidates:
-                self.pair(candidate, writer).wanted_by.append((parent, choice))
+            pairs = [self.pair(candidate, writer) for candidate in candidates]
+            choice = Choice(place, reader, writer, pairs, len(pairs))
+            for pair in pairs:
+                pair.wanted_by.append((parent, choice))
             parent.parts.append(choice)
 
     def _expand(self, pair: Pair) -> None:
@@ -310,16 +316,34 @@ def _is_promoted(reader: Type, writer: Type) -> bool:
 
 
 def _reported(root: Pair) -> Iterator[Incompatibility]:
-    seen = {root}
-    parts = [("", part) for part in reversed(root.parts)]
+    reported = {root}
+    around = {root}  # the pairs that what is being reported is inside of
+    parts: list[tuple[str, Reason | Need | Choice | Pair]] = [("", part) for part in reversed(root.parts)]
     while parts:
         place, part = parts.pop()
         if isinstance(part, Choice):
-            if part.readable:
+            if part.readable or _is_consequence(part, around):
                 continue
             part = missing_union_branch(part.reader, part.writer, part.place)
         if isinstance(part, Reason):
             yield Incompatibility(part.rule, place + part.place or "/", part.message)
-        elif not part.pair.is_readable and part.pair not in seen:
-            seen.add(part.pair)
+        elif isinstance(part, Pair):
+            around.remove(part)
+        elif not part.pair.is_readable and part.pair not in reported:
+            reported.add(part.pair)
+            around.add(part.pair)
+            parts.append(("", part.pair))
             parts += [(place + part.place, inner) for inner in reversed(part.pair.parts)]
+
+
+def _is_consequence(choice: Choice, around: set[Pair]) -> bool:
+    """Whether there is nothing to choose only because a recursive type cannot be read for reasons that are reported anyway."""
+    for candidate in choice.candidates:
+        cause: Pair | None = candidate
+        for _ in range(MAX_NESTING):
+            if cause is None or cause in around:
+                break
+            cause = cause.cause
+        if cause is not None and cause in around:
+            return True
+    return False
