@@ -65,7 +65,7 @@ class Need(NamedTuple):
     pair: "Pair"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Choice:
     """A type of the writer's that some branch of the reader's union must read."""
 
@@ -78,7 +78,7 @@ class Choice:
     """How many of them are not known to be unreadable."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Pair:
     reader: Type
     writer: Type

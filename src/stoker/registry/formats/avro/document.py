@@ -10,8 +10,9 @@ from stoker.registry.formats.schema import MAX_NESTING, InvalidSchema
 Path = tuple[str | int, ...]
 """The keys and indices that lead to a place in a document."""
 
-# A string is taken whole, so that what looks like a comment inside of it stays.
-STRING_OR_COMMENT: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+# A string is taken whole, so that what looks like a comment inside of it stays. What has no end goes on to that of the text:
+# were it not taken at all, the next one without an end would be looked for in all of the rest again.
+STRING_OR_COMMENT: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 SPACE: Final = re.compile(r"[ \t\n\r]*")
 NOT_A_NEWLINE: Final = re.compile(r"[^\n]")
 
@@ -22,9 +23,9 @@ def read(text: str) -> tuple[Json, str]:
         try:
             return DECODER.decode(text), text
         except json.JSONDecodeError:
-            bare = STRING_OR_COMMENT.sub(_blank, text)
-            if bare == text:
+            if "//" not in text and "/*" not in text:
                 raise
+            bare = STRING_OR_COMMENT.sub(_blank, text)
             return DECODER.decode(bare), bare
     except json.JSONDecodeError as error:
         reason = f"{error.msg[:1].lower()}{error.msg[1:]}" if text.strip() else "the text is empty"

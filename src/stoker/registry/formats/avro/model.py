@@ -1,4 +1,8 @@
-"""The types of Avro, as the parser leaves them: a graph, since named types may contain themselves. Not changed afterwards."""
+"""The types of Avro, as the parser leaves them: a graph, since named types may contain themselves.
+
+They are equal if they are the same object, are not changed once read, and show nothing of themselves in a repr, which might
+have no end.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,33 +27,33 @@ PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "doubl
 TYPE_NAMES: Final = PRIMITIVES | {"record", "enum", "fixed", "array", "map", "union"}
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Primitive:
     kind: str
     properties: Properties
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Array:
     items: "Type"
     properties: Properties
     kind: ClassVar[str] = "array"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Map:
     values: "Type"
     properties: Properties
     kind: ClassVar[str] = "map"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Union:
     branches: list["Type"]
     kind: ClassVar[str] = "union"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Field:
     name: str
     type: "Type"
@@ -61,7 +65,7 @@ class Field:
     properties: Properties
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Named:
     """What records, enums and fixed share."""
 
@@ -74,7 +78,7 @@ class Named:
     properties: Properties
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Record(Named):
     is_error: bool
     fields: dict[str, Field] = field(default_factory=dict)
@@ -84,7 +88,7 @@ class Record(Named):
     kind: ClassVar[str] = "record"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Enum(Named):
     symbols: dict[str, None]
     """Their names, in order."""
@@ -92,7 +96,7 @@ class Enum(Named):
     kind: ClassVar[str] = "enum"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Fixed(Named):
     size: int
     kind: ClassVar[str] = "fixed"

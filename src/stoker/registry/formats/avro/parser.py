@@ -71,7 +71,7 @@ class Forward(Primitive):
 class Parser:
     """Reads one schema after another; each may refer to the named types of those before it.
 
-    With `is_new` false, what older registries let in is read as well: letters of all scripts in names, any namespace, and
+    A level of nesting takes two frames of the stack. With `is_new` false, what older registries let in is read as well: letters of all scripts in names, any namespace, and
     defaults that are not of their type.
     """
 
@@ -178,34 +178,37 @@ class Parser:
             self._fail(f'record {full_name} has no "fields", which is an array')
         defined = self._define(record)
         self._unfinished.add(full_name)
-        fields = record.fields
         path = self._path
         path += ("fields", 0)
         for index, entry in enumerate(entries):
             path[-1] = index
-            field = self._field(entry, record, depth)
-            if field.name in fields:
-                self._fail(f"record {full_name} has two fields named {field.name}", "name")
-            fields[field.name] = field
+            field_name = self._field_name(entry, record)
+            path.append("type")
+            type_ = self._type(entry["type"], namespace, depth + 1)
+            path.pop()
+            record.fields[field_name] = self._field(field_name, type_, entry)
         del path[-2:]
-        for field in fields.values():
+        for field in record.fields.values():
             for alias in field.aliases:
-                if alias not in fields:
+                if alias not in record.fields:
                     record.claims[alias] = field
         self._unfinished.remove(full_name)
         return defined
 
-    def _field(self, entry: Json, record: Record, depth: int) -> Field:
+    def _field_name(self, entry: Json, record: Record) -> str:
+        """Checks what a field must have, and gives its name."""
         name = entry.get("name") if isinstance(entry, dict) else None
         if not isinstance(name, str):
             self._fail(f'a field of record {record.full_name} has no "name" that is a string')
         if self._name.fullmatch(name) is None:
             self._fail(f"{name!r} cannot be the name of a field: {self._allowed()}", "name")
+        if name in record.fields:
+            self._fail(f"record {record.full_name} has two fields named {name}", "name")
         if "type" not in entry:
             self._fail(f'field {name} of record {record.full_name} has no "type"')
-        self._path.append("type")
-        type_ = self._type(entry["type"], record.namespace, depth + 1)
-        self._path.pop()
+        return name
+
+    def _field(self, name: str, type_: Type, entry: dict[str, Json]) -> Field:
         doc, default, order = entry.get("doc"), entry.get("default", ABSENT), "ascending"
         if isinstance(default, str) and (type_.kind == "double" or type_.kind == "float"):
             default = self._number(name, default)

@@ -51,6 +51,8 @@ class Printer:
 
     `known` names the types that are never written in full: those of references. With `normal`, what means nothing is put
     in one order and spelling, as Confluent's AvroSchema.normalize() does.
+
+    A level of nesting takes two frames of the stack at most, so that the deepest schema takes less than half of it.
     """
 
     def __init__(self, known: frozenset[str], *, normal: bool = False) -> None:
@@ -83,7 +85,10 @@ class Printer:
         if isinstance(type_, Map):
             values = self._type(type_.values, namespace, depth + 1)
             return f'{{"type":"map","values":{values}{self._properties(type_, type_.properties)}}}'
-        return f"[{','.join([self._type(branch, namespace, depth + 1) for branch in type_.branches])}]"
+        branches = []
+        for branch in type_.branches:
+            branches.append(self._type(branch, namespace, depth + 1))  # noqa: PERF401
+        return f"[{','.join(branches)}]"
 
     def _named(self, type_: NamedType, namespace: str | None, depth: int) -> str:
         is_error = isinstance(type_, Record) and type_.is_error and not self._normal
@@ -94,7 +99,10 @@ class Printer:
         if type_.doc is not None and (type_.doc or not self._normal):
             parts.append(f',"doc":{quoted(type_.doc)}')
         if isinstance(type_, Record):
-            fields = [self._field(field, type_.namespace, depth) for field in type_.fields.values()]
+            fields = []
+            for field in type_.fields.values():
+                written = self._type(field.type, type_.namespace, depth)
+                fields.append(f'{{"name":{quoted(field.name)},"type":{written}{self._rest_of_field(field)}}}')
             parts.append(f',"fields":[{",".join(fields)}]')
         elif isinstance(type_, Enum):
             parts.append(f',"symbols":[{",".join(map(quoted, type_.symbols))}]')
@@ -108,8 +116,8 @@ class Printer:
         parts.append("}")
         return "".join(parts)
 
-    def _field(self, field: Field, namespace: str | None, depth: int) -> str:
-        text = f'{{"name":{quoted(field.name)},"type":{self._type(field.type, namespace, depth)}'
+    def _rest_of_field(self, field: Field) -> str:
+        text = ""
         if field.doc is not None:
             text += f',"doc":{quoted(field.doc)}'
         if field.default is not ABSENT:
@@ -124,7 +132,7 @@ class Printer:
             text += f',"aliases":[{",".join(map(quoted, aliases))}]'
         if field.properties:
             text += self._properties(None, field.properties)
-        return text + "}"
+        return text
 
     def _aliases(self, type_: NamedType) -> list[str]:
         aliases = list(type_.aliases)
