@@ -67,6 +67,11 @@ def test_too_much_is_refused(text: str) -> None:
 
 MUCH = {
     "nested as deep as may be": nested(MAX_NESTING - 1),
+    "records in records, as deep as may be": "".join(
+        f'{{"type":"record","name":"R{n}","fields":[{{"name":"f","type":' for n in range(MAX_NESTING - 1)
+    )
+    + '"int"'
+    + "}]}" * (MAX_NESTING - 1),
     "many fields": '{"type":"record","name":"R","fields":['
     + ",".join(f'{{"name":"field_{n}","type":["null","string"],"default":null}}' for n in range(MEGABYTE // 80))
     + "]}",
