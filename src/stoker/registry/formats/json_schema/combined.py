@@ -71,22 +71,16 @@ def _change_of_criterion(writer: Combined, reader: Combined) -> Rule:
 def _matched(findings: Findings, writer: Combined, reader: Combined) -> int:
     """How many alternatives can be paired off (Kuhn's algorithm).
 
-    Those that are spelled alike are tried first, so that of two versions which differ little, few pairs are looked at.
+    Those that are spelled alike or stand at the same place are tried first, so that of two versions which differ little,
+    few pairs are looked at.
     """
-    read = list(reader.distinct.values())
+    matching = _Matching(findings, list(writer.distinct.values()), list(reader.distinct.values()))
     places = {spelling: index for index, spelling in enumerate(reader.distinct)}
-    matching = _Matching(findings, list(writer.distinct.values()), read)
-    unmatched: list[int] = []
-    for index, (spelling, node) in enumerate(writer.distinct.items()):
-        alike = places.get(spelling)
-        if alike is not None and findings.accepts(node, read[alike]):
-            matching.pair_off(index, alike)
-        else:
-            unmatched.append(index)
-    for index in unmatched:
-        if matching.size == min(len(writer.distinct), len(reader.distinct)):
-            break
-        matching.find_partner(index)
+    for index, spelling in enumerate(writer.distinct):
+        matching.try_pair(index, places.get(spelling))
+    for index in range(min(len(writer.distinct), len(reader.distinct))):
+        matching.try_pair(index, index)
+    matching.complete()
     return matching.size
 
 
@@ -104,30 +98,47 @@ class _Matching:
     def size(self) -> int:
         return len(self._of_writer)
 
-    def pair_off(self, written: int, read: int) -> None:
-        self._of_writer[written] = read
-        self._of_reader[read] = written
+    def try_pair(self, written: int, read: int | None) -> None:
+        """Pairs the two off, if they are free and compatible."""
+        if read is None or written in self._of_writer or read in self._of_reader:
+            return
+        if self._findings.accepts(self._written[written], self._read[read]):
+            self._pair_off(written, read)
 
-    def find_partner(self, start: int) -> None:
+    def complete(self) -> None:
+        """Makes it as large as it can be."""
+        for written in range(len(self._written)):
+            if self.size == min(len(self._written), len(self._read)):
+                return
+            if written not in self._of_writer:
+                self._find_partner(written)
+
+    def _find_partner(self, start: int) -> None:
         """If there is a way from that alternative of the writer to a free one of the reader, moves all on it by one."""
         reached_from: dict[int, int] = {}
         waiting = deque([start])
         while waiting:
             current = waiting.popleft()
-            for read, node in enumerate(self._read):
-                if read in reached_from or not self._findings.accepts(self._written[current], node):
-                    continue
-                reached_from[read] = current
-                taken_by = self._of_reader.get(read)
-                if taken_by is None:
+            # All at once, and not until the first that will do: what is not known yet is then found out in one go.
+            accepting = [
+                read for read, node in enumerate(self._read) if self._findings.accepts(self._written[current], node)
+            ]
+            reached = [read for read in accepting if read not in reached_from]
+            reached_from.update(dict.fromkeys(reached, current))
+            for read in reached:
+                if read not in self._of_reader:
                     self._move_along(reached_from, read)
                     return
-                waiting.append(taken_by)
+            waiting.extend(self._of_reader[read] for read in reached)
+
+    def _pair_off(self, written: int, read: int) -> None:
+        self._of_writer[written] = read
+        self._of_reader[read] = written
 
     def _move_along(self, reached_from: dict[int, int], free: int) -> None:
         place: int | None = free
         while place is not None:
             mover = reached_from[place]
             left = self._of_writer.get(mover)
-            self.pair_off(mover, place)
+            self._pair_off(mover, place)
             place = left

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from stoker.registry.formats.json_schema.arrays import compare_arrays
 from stoker.registry.formats.json_schema.combined import compare_combined, compare_not, find_alternative
-from stoker.registry.formats.json_schema.findings import Finding, Findings
+from stoker.registry.formats.json_schema.findings import Finding, Findings, Inner
 from stoker.registry.formats.json_schema.nodes import (
     Anything,
     Array,
@@ -136,25 +136,39 @@ class Comparison:
                 self._later(relying)
 
     def _collected(self, root: _Pair, *, only_refused: bool) -> list[Difference]:
+        """Of each pair at every place where it is met, but not inside itself."""
         differences: list[Difference] = []
-        # A pair is told of at every place where it is met, but not inside itself.
-        waiting: list[tuple[_Pair, tuple[str, ...], frozenset[_Pair]]] = [(root, (), frozenset())]
-        visits = 0
-        while waiting and len(differences) < MAX_REPORTED and visits < MAX_QUESTIONS:
-            visits += 1
-            pair, path, outer = waiting.pop()
-            if pair in outer or (only_refused and pair not in self._incompatible):
+        path: list[str] = []
+        around: set[_Pair] = set()
+        waiting: list[_Pair | Inner | None] = [root]  # None: leave the innermost
+        entered: list[tuple[_Pair, int]] = []
+        for _ in range(MAX_QUESTIONS):
+            if not waiting or len(differences) >= MAX_REPORTED:
+                break
+            step = waiting.pop()
+            if step is None:
+                pair, length = entered.pop()
+                around.discard(pair)
+                del path[length:]
                 continue
+            way: tuple[str, ...] = ()
+            if isinstance(step, Inner):
+                way, pair = step.path, (id(followed(step.writer)), id(followed(step.reader)))
+            else:
+                pair = step
+            if pair in around or (only_refused and pair not in self._incompatible):
+                continue
+            entered.append((pair, len(path)))
+            around.add(pair)
+            path += way
             findings = self._findings[pair]
             differences.extend(
                 Difference((*path, *finding.path), finding)
                 for finding in findings.found
                 if not only_refused or finding.rule in self._refused
             )
-            inside = outer | {pair}
-            for part in reversed(findings.inner):
-                met = (id(followed(part.writer)), id(followed(part.reader)))
-                waiting.append((met, (*path, *part.path), inside))
+            waiting.append(None)
+            waiting.extend(reversed(findings.inner))
         return differences[:MAX_REPORTED]
 
 

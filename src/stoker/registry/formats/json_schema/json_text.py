@@ -6,7 +6,7 @@ own `json` is done here: such a number keeps its digits (`1.50`, `1E+2`), `\\u00
 
 import json
 import re
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from stoker.registry.formats.schema import MAX_NESTING, InvalidSchema
@@ -32,7 +32,7 @@ def read(text: str) -> Json:
     try:
         return json.loads(text, parse_float=_decimal, parse_int=_integer, parse_constant=str)
     except json.JSONDecodeError as malformed:
-        reason = malformed.msg[0].lower() + malformed.msg[1:]
+        reason = (malformed.msg[0].lower() + malformed.msg[1:]).removesuffix(" starting at").removesuffix(" at")
         raise InvalidSchema(f"not JSON: {reason}", line=malformed.lineno, column=malformed.colno) from None
     except _UnreadableNumber as unreadable:
         raise InvalidSchema(str(unreadable), **_line_and_column(text, text.find(unreadable.token))) from None
@@ -94,9 +94,13 @@ class _UnreadableNumber(Exception):
 def _decimal(token: str) -> Decimal:
     if len(token) > MAX_DIGITS:
         raise _UnreadableNumber(f"a number of {len(token)} characters, more than {MAX_DIGITS}", token)
-    number = Decimal(token)
+    try:
+        number = Decimal(token)
+    except InvalidOperation:
+        raise _UnreadableNumber(f"the exponent of {token[:40]} is out of range", token) from None
     exponent = number.as_tuple().exponent
-    if not isinstance(exponent, int) or abs(exponent) > _MAX_EXPONENT:
+    assert isinstance(exponent, int), "JSON has no number that is infinite or none"
+    if abs(exponent) > _MAX_EXPONENT:
         raise _UnreadableNumber(f"the exponent of {token[:40]} is out of range", token)
     return abs(number) if number.is_zero() else number  # there is no negative zero in Java's BigDecimal
 

@@ -33,6 +33,8 @@ from stoker.registry.formats.json_schema.nodes import (
 from stoker.registry.formats.json_schema.references import Documents, Scope, Target, join
 from stoker.registry.formats.schema import InvalidSchema
 
+MAX_SCHEMAS: Final = 100_000
+"""In one, with those behind its references: half a second."""
 MAX_SCHEMA_DEPTH: Final = 100
 """Of schemas in schemas, without those behind a reference: seven calls each, of the thousand that Python has."""
 
@@ -78,6 +80,7 @@ class Loader:
         self._documents = documents
         self._nodes: dict[int, Node] = {}
         self._depth = 0
+        self._schemas = 0
         self._waiting: list[tuple[Reference, Target]] = []
         self.references: dict[int, Target] = {}
 
@@ -92,7 +95,7 @@ class Loader:
             met.append(reference)
             reference.target = self._nodes.get(id(target.raw)) or self._schema(target.raw, target.scope)
         for reference in met:
-            self._refuse_circle(reference)
+            _shorten_chain(reference)
         return root
 
     def _schema(self, raw: Json, scope: Scope) -> Node:
@@ -102,6 +105,9 @@ class Loader:
             return Nothing()
         if not isinstance(raw, dict):
             raise InvalidSchema(f"a schema is an object or a boolean, not {_kind(raw)}")
+        self._schemas += 1
+        if self._schemas > MAX_SCHEMAS:
+            raise InvalidSchema(f"the schema is made of more than {MAX_SCHEMAS:,} schemas")
         scope = scope.entered(raw)
         if "$ref" in raw and not scope.document.draft.is_modern:
             node: Node = self._reference(raw, "$ref", scope)  # up to draft 7 what stands beside it is ignored
@@ -347,16 +353,18 @@ class Loader:
             f"registered, and given as a reference of that name ({known})"
         )
 
-    def _refuse_circle(self, reference: Reference) -> None:
-        met = {id(reference)}
-        node: Node | None = reference.target
-        while isinstance(node, Reference):
-            if id(node) in met:
-                raise InvalidSchema(
-                    f"circular reference: {reference.text!r} leads to itself, and nothing is on the way"
-                )
-            met.add(id(node))
-            node = node.target
+
+def _shorten_chain(reference: Reference) -> None:
+    """Lets it, and those on its way, lead to the end at once. Raises InvalidSchema if there is none."""
+    chain: dict[int, Reference] = {}
+    node: Node | None = reference
+    while isinstance(node, Reference):
+        if id(node) in chain:
+            raise InvalidSchema(f"circular reference: {reference.text!r} leads to itself, and nothing is on the way")
+        chain[id(node)] = node
+        node = node.target
+    for link in chain.values():
+        link.target = node
 
 
 _TYPES: Final[dict[str, Callable[[Loader, dict[str, Json], Scope], Node]]] = {
@@ -419,7 +427,7 @@ def _count(raw: dict[str, Json], scope: Scope, keyword: str) -> int | None:
     value = _number(raw, scope, keyword)
     if isinstance(value, Decimal):
         if value.adjusted() > 20 or value != value.to_integral_value():
-            raise _unexpected(raw, scope, keyword, "a whole number")
+            raise scope.document.malformed(f"{keyword} is a whole number, not {value}", raw, keyword)
         return int(value)
     return value  # type: ignore[no-any-return]  # an integer or nothing, as was checked
 

@@ -124,7 +124,7 @@ def incompatibility(difference: Difference) -> Incompatibility:
         writer=finding.writer,
         reader=finding.reader,
     )
-    return Incompatibility(finding.rule, "#/" + "/".join(path), message)
+    return Incompatibility(finding.rule.value, "#/" + "/".join(path), message)
 
 
 def too_intricate() -> Incompatibility:
@@ -134,7 +134,7 @@ def too_intricate() -> Incompatibility:
         "the two schemas have too many alternatives that differ: comparing them was given up. Change them in smaller "
         "steps, or set the compatibility level to NONE for this version"
     )
-    return Incompatibility(rule, "#/", message)
+    return Incompatibility(rule.value, "#/", message)
 
 
 def _place(path: tuple[str, ...]) -> str:

@@ -240,7 +240,7 @@ class Combined(Node):
 
 
 class Reference(Node):
-    """`$ref`. Where it leads is known when the whole document is loaded."""
+    """`$ref`. Where it leads is known when the whole document is loaded, and is no other reference."""
 
     __slots__ = ("target", "text")
 
@@ -254,11 +254,11 @@ class Reference(Node):
 
 
 def followed(node: Node) -> Node:
-    """What the node refers to, through as many references as there are."""
-    while isinstance(node, Reference):
-        assert node.target is not None, f"{node.text} was not resolved"
-        node = node.target
-    return node
+    """What the node refers to, or the node itself."""
+    if not isinstance(node, Reference):
+        return node
+    assert node.target is not None, f"{node.text} was not resolved"
+    return node.target
 
 
 def shortened(text: str) -> str:

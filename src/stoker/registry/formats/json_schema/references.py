@@ -82,6 +82,8 @@ class Document:
         path = (*self.paths()[id(schema)], *inner)
         whose = "" if self.name is None else f"in the reference {self.name!r}, "
         where = "#/" + "/".join(str(part) for part in path)
+        if len(where) > 200:
+            where = f"#/...{where[-180:]}"
         return InvalidSchema(f"{whose}{where}: {reason}", **json_text.place(self.text, path))
 
 

@@ -1,0 +1,45 @@
+"""The independent judge: `jsonschema`, which knows nothing of ours.
+
+A property that has a default counts as there, as it does for Confluent's deserializer and its rules, so the reader's
+defaults are filled in before the datum is judged.
+"""
+
+import copy
+from typing import Any
+
+from jsonschema.validators import extend, validator_for
+
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+
+
+def is_valid(schema: Any, datum: Any) -> bool:
+    """Whether the datum is one of those the schema allows."""
+    return _validator(schema).is_valid(datum)
+
+
+def can_read(schema: Any, datum: Any) -> bool:
+    """Whether a reader with that schema accepts the datum, once its defaults are in."""
+    return _validator(schema, with_defaults=True).is_valid(copy.deepcopy(datum))
+
+
+def _validator(schema: Any, *, with_defaults: bool = False) -> Any:
+    if isinstance(schema, dict) and "$schema" not in schema:
+        schema = {"$schema": DRAFT_7, **schema}
+    kind = validator_for(schema, default=None) if isinstance(schema, dict) else validator_for({"$schema": DRAFT_7})
+    kind.check_schema(schema)
+    if not with_defaults:
+        return kind(schema)
+
+    def properties(validator: Any, declared: dict[str, Any], instance: Any, parent: Any) -> Any:
+        yield from kind.VALIDATORS["properties"](validator, declared, instance, parent)
+
+    def required(validator: Any, names: list[str], instance: Any, parent: Any) -> Any:
+        declared = parent.get("properties", {})
+        missing = [name for name in names if not _has_default(declared.get(name))]
+        yield from kind.VALIDATORS["required"](validator, missing, instance, parent)
+
+    return extend(kind, {"properties": properties, "required": required})(schema)
+
+
+def _has_default(schema: Any) -> bool:
+    return isinstance(schema, dict) and "default" in schema
