@@ -1,10 +1,8 @@
 """The independent judge: `jsonschema`, which knows nothing of ours.
 
-A property that has a default counts as there, as it does for Confluent's deserializer and its rules, so the reader's
-defaults are filled in before the datum is judged.
+A property that has a default counts as there, as it does for Confluent's rules.
 """
 
-import copy
 from typing import Any
 
 from jsonschema.validators import extend, validator_for
@@ -12,14 +10,24 @@ from jsonschema.validators import extend, validator_for
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 
 
+def validator(schema: Any) -> Any:
+    """For many data: `is_valid` of the writer's."""
+    return _validator(schema)
+
+
+def reading_validator(schema: Any) -> Any:
+    """For many data: `can_read` of the reader's."""
+    return _validator(schema, with_defaults=True)
+
+
 def is_valid(schema: Any, datum: Any) -> bool:
     """Whether the datum is one of those the schema allows."""
-    return _validator(schema).is_valid(datum)
+    return bool(_validator(schema).is_valid(datum))
 
 
 def can_read(schema: Any, datum: Any) -> bool:
-    """Whether a reader with that schema accepts the datum, once its defaults are in."""
-    return _validator(schema, with_defaults=True).is_valid(copy.deepcopy(datum))
+    """Whether a reader with that schema accepts the datum; what it has a default for may be missing."""
+    return bool(_validator(schema, with_defaults=True).is_valid(datum))
 
 
 def _validator(schema: Any, *, with_defaults: bool = False) -> Any:
@@ -30,15 +38,12 @@ def _validator(schema: Any, *, with_defaults: bool = False) -> Any:
     if not with_defaults:
         return kind(schema)
 
-    def properties(validator: Any, declared: dict[str, Any], instance: Any, parent: Any) -> Any:
-        yield from kind.VALIDATORS["properties"](validator, declared, instance, parent)
-
     def required(validator: Any, names: list[str], instance: Any, parent: Any) -> Any:
         declared = parent.get("properties", {})
         missing = [name for name in names if not _has_default(declared.get(name))]
         yield from kind.VALIDATORS["required"](validator, missing, instance, parent)
 
-    return extend(kind, {"properties": properties, "required": required})(schema)
+    return extend(kind, {"required": required})(schema)
 
 
 def _has_default(schema: Any) -> bool:

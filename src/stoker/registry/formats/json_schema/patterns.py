@@ -12,19 +12,17 @@ MAX_PATTERN_LENGTH: Final = 1000
 MAX_PROGRAM_SIZE: Final = 5000
 """Instructions of the compiled pattern: a larger one could take long for each name."""
 
-_MALFORMED_ANYWHERE: Final = (
-    "missing closing ]",
-    "missing )",
-    "unexpected )",
-    "trailing \\\\",
-    "no argument for repetition",
-)
+_MALFORMED_ANYWHERE: Final = ("missing ]", "missing )", "unexpected )", "trailing \\", "no argument for repetition")
+_EMPTY_CLASSES: Final = ("[]", "[^]")
+"""Of ECMAScript; for RE2 they go on."""
 
 
 def mistake(pattern: str) -> str | None:
     """Why it is no regular expression in any dialect."""
     compiled, error = _compiled(pattern)
-    return error if compiled is None and error.startswith(_MALFORMED_ANYWHERE) else None
+    if compiled is not None or not error.startswith(_MALFORMED_ANYWHERE):
+        return None
+    return None if any(empty in pattern for empty in _EMPTY_CLASSES) else error
 
 
 def finds(pattern: str, name: str) -> bool:

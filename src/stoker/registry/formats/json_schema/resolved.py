@@ -3,6 +3,8 @@
 Each schema that is referred to goes among the definitions under its name, and every `$ref` points there.
 """
 
+from urllib.parse import quote
+
 from stoker.registry.formats.json_schema.json_text import Json
 from stoker.registry.formats.json_schema.references import Document, Documents, Path, Target
 
@@ -18,7 +20,12 @@ def bundled(documents: Documents, references: dict[int, Target]) -> Json:
     keyword = root.draft.definitions_keyword
     whole[keyword] = dict(whole.get(keyword, {}))
     for document in used:
-        whole[keyword][bundle.names[id(document)]] = bundle.copied(_without_address(document))
+        copy = bundle.copied(document.raw)
+        if isinstance(copy, dict):
+            # Inside another document its own address would change what its references are relative to.
+            copy.pop("$schema", None)
+            copy.pop(document.draft.id_keyword, None)
+        whole[keyword][bundle.names[id(document)]] = copy
     return whole
 
 
@@ -56,14 +63,5 @@ class _Bundle:
         return copy
 
 
-def _without_address(document: Document) -> Json:
-    """Inside another document its own address would change what its references are relative to."""
-    if not isinstance(document.raw, dict):
-        return document.raw
-    return {key: value for key, value in document.raw.items() if key not in ("$schema", document.draft.id_keyword)}
-
-
 def _escaped(part: str | int) -> str:
-    from urllib.parse import quote
-
     return quote(str(part).replace("~", "~0").replace("/", "~1"), safe="~!$&'()*+,;=:@")
