@@ -186,7 +186,10 @@ class _Comparison:
         if left is not None and joined is None:
             self._note(there, rules.moved_to_top_level(left, after))
         self._note(there, rules.field_name(before, after))
+        found = len(self._found)
         self._field_types(there, before.type, after.type, before.label, after.label)
+        if not any(change.rule in INCOMPATIBLE for _, change in self._found[found:]):
+            self._note(there, rules.became_required(before, after))
 
     def _field_types(
         self, place: _Place, before: str, after: str, label_before: str | None, label_after: str | None
@@ -205,9 +208,7 @@ class _Comparison:
         else:
             self._message_types(place, (before, old), (after, new))
 
-    def _message_types(
-        self, place: _Place, before: "tuple[str, _FieldType]", after: "tuple[str, _FieldType]"
-    ) -> None:
+    def _message_types(self, place: _Place, before: "tuple[str, _FieldType]", after: "tuple[str, _FieldType]") -> None:
         old, new = before[1].named, after[1].named
         if old is None or new is None:
             self._note(place, rules.named_type(before[0], after[0]))
@@ -219,9 +220,7 @@ class _Comparison:
         elif old.file is not None or new.file is not None:
             self._imported(place, name, (before[1].full_name, old), (after[1].full_name, new))
 
-    def _imported(
-        self, place: _Place, name: str, before: tuple[str, NamedType], after: tuple[str, NamedType]
-    ) -> None:
+    def _imported(self, place: _Place, name: str, before: tuple[str, NamedType], after: tuple[str, NamedType]) -> None:
         old, new = before[1], after[1]
         if old.element is new.element and old.file in well_known.FILES:
             return

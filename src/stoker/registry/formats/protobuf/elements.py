@@ -14,8 +14,25 @@ IMPLEMENTATION_NUMBERS = range(19000, 20000)
 """Numbers that Protobuf keeps for itself."""
 
 SCALARS = frozenset(
-    "double float int32 int64 uint32 uint64 sint32 sint64 fixed32 fixed64 sfixed32 sfixed64 bool string bytes".split()
+    [
+        "double",
+        "float",
+        "int32",
+        "int64",
+        "uint32",
+        "uint64",
+        "sint32",
+        "sint64",
+        "fixed32",
+        "fixed64",
+        "sfixed32",
+        "sfixed64",
+        "bool",
+        "string",
+        "bytes",
+    ]
 )
+
 
 class OptionKind(PythonEnum):
     """How the value of an option was written."""

@@ -8,12 +8,14 @@ from typing import Any
 
 from google.protobuf.descriptor_pb2 import (
     DescriptorProto,
+    Edition,
     EnumDescriptorProto,
     FieldDescriptorProto,
     FileDescriptorProto,
     ServiceDescriptorProto,
 )
-from google.protobuf.message import DecodeError, Message as ProtobufMessage
+from google.protobuf.message import DecodeError
+from google.protobuf.message import Message as ProtobufMessage
 
 from stoker.registry.formats.protobuf.descriptor_classes import file_descriptor_class, meta_of
 from stoker.registry.formats.protobuf.elements import (
@@ -38,21 +40,46 @@ from stoker.registry.formats.protobuf.tokens import unquoted
 from stoker.registry.formats.schema import InvalidSchema
 
 # Confluent's writes these options, in this order, and no others.
-_FILE_OPTIONS = (
-    "java_package java_outer_classname java_multiple_files java_generate_equals_and_hash java_string_check_utf8 "
-    "optimize_for go_package cc_generic_services java_generic_services py_generic_services deprecated cc_enable_arenas "
-    "objc_class_prefix csharp_namespace swift_prefix php_class_prefix php_namespace php_metadata_namespace ruby_package "
-    "features"
-).split()
-_MESSAGE_OPTIONS = "no_standard_descriptor_accessor deprecated map_entry features".split()
-_FIELD_OPTIONS = (
-    "ctype packed jstype deprecated debug_redact retention targets edition_defaults features feature_support"
-).split()
-_ENUM_OPTIONS = "allow_alias deprecated features".split()
-_ENUM_VALUE_OPTIONS = "deprecated debug_redact features feature_support".split()
-_EXTENSION_RANGE_OPTIONS = "declaration features verification".split()
-_SERVICE_OPTIONS = "deprecated features".split()
-_METHOD_OPTIONS = "deprecated idempotency_level features".split()
+_FILE_OPTIONS = [
+    "java_package",
+    "java_outer_classname",
+    "java_multiple_files",
+    "java_generate_equals_and_hash",
+    "java_string_check_utf8",
+    "optimize_for",
+    "go_package",
+    "cc_generic_services",
+    "java_generic_services",
+    "py_generic_services",
+    "deprecated",
+    "cc_enable_arenas",
+    "objc_class_prefix",
+    "csharp_namespace",
+    "swift_prefix",
+    "php_class_prefix",
+    "php_namespace",
+    "php_metadata_namespace",
+    "ruby_package",
+    "features",
+]
+_MESSAGE_OPTIONS = ["no_standard_descriptor_accessor", "deprecated", "map_entry", "features"]
+_FIELD_OPTIONS = [
+    "ctype",
+    "packed",
+    "jstype",
+    "deprecated",
+    "debug_redact",
+    "retention",
+    "targets",
+    "edition_defaults",
+    "features",
+    "feature_support",
+]
+_ENUM_OPTIONS = ["allow_alias", "deprecated", "features"]
+_ENUM_VALUE_OPTIONS = ["deprecated", "debug_redact", "features", "feature_support"]
+_EXTENSION_RANGE_OPTIONS = ["declaration", "features", "verification"]
+_SERVICE_OPTIONS = ["deprecated", "features"]
+_METHOD_OPTIONS = ["deprecated", "idempotency_level", "features"]
 
 _LABELS = {
     FieldDescriptorProto.LABEL_OPTIONAL: "optional",
@@ -102,9 +129,10 @@ class _Reader:
         )
 
     def _edition(self) -> str:
-        field = self.descriptor.DESCRIPTOR.fields_by_name["edition"]
-        value = field.enum_type.values_by_number.get(self.descriptor.edition)
-        return value.name.removeprefix("EDITION_") if value is not None else str(self.descriptor.edition)
+        try:
+            return Edition.Name(self.descriptor.edition).removeprefix("EDITION_")
+        except ValueError:
+            raise InvalidSchema(f"unknown edition {self.descriptor.edition}") from None
 
     def _message(self, descriptor: DescriptorProto, depth: int, scope: str) -> Message:
         if depth > _MAX_NESTED_MESSAGES:
@@ -218,7 +246,7 @@ def _numbers(first: int, last: int) -> int | tuple[int, int]:
 def _options(options: ProtobufMessage, names: list[str]) -> list[Option]:
     if not options.ByteSize():
         return []
-    found = []
+    found: list[Option] = []
     for name in names:
         field = options.DESCRIPTOR.fields_by_name.get(name)
         if field is None:
@@ -242,7 +270,10 @@ def _option(name: str, field: Any, value: Any) -> Option:
 
 def _value(field: Any, value: Any) -> OptionValue:
     if isinstance(value, ProtobufMessage):
-        return {each.name: _value(each, inner) for each, inner in value.ListFields() if not each.is_extension}
+        fields = [(each, inner) for each, inner in value.ListFields() if not each.is_extension]
+        # In the order of their numbers, but Confluent's writes the edition before the value that it has there.
+        fields.sort(key=lambda pair: pair[0].name != "edition")
+        return {each.name: _value(each, inner) for each, inner in fields}
     if isinstance(value, bool):
         return Primitive(OptionKind.BOOLEAN, "true" if value else "false")
     if isinstance(value, str):

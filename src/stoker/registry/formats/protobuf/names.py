@@ -90,7 +90,9 @@ def _names_of_dependency(name: str, text: str) -> FileNames:
     try:
         return names_of(read(text), name)
     except InvalidSchema as error:
-        raise InvalidSchema(f"in the reference '{name}': {error.reason}", line=error.line, column=error.column) from None
+        raise InvalidSchema(
+            f"in the reference '{name}': {error.reason}", line=error.line, column=error.column
+        ) from None
 
 
 @lru_cache(maxsize=64)
@@ -169,9 +171,9 @@ class Names:
         built_in = _names_of_built_in(name)
         return None if built_in is None else built_in.file
 
-    def missing_imports(self, dependencies: Dependencies) -> list[str]:
-        """Those that are neither referred to nor built in."""
-        return [each for each in self.file.all_imports if each not in dependencies and each not in well_known.FILES]
+    def has_import(self, name: str) -> bool:
+        """Whether a reference gives the file, or it is built in."""
+        return name in self._files or name in well_known.FILES
 
 
 def _built_in_package(full_name: str) -> str:
@@ -192,9 +194,9 @@ def inside(scopes: Scopes, name: str) -> Scopes:
     return (f"{scopes[0]}{name}.", *scopes)
 
 
-def check_names(names: Names, dependencies: Dependencies, text: str) -> None:
+def check_names(names: Names, text: str) -> None:
     """Refuses a schema that names a type which is nowhere to be found."""
-    checker = _NameChecker(names, dependencies, text)
+    checker = _NameChecker(names, text)
     file = names.file
     scopes = scopes_of(file.package)
     for each in file.types:
@@ -209,11 +211,10 @@ def check_names(names: Names, dependencies: Dependencies, text: str) -> None:
 
 
 class _NameChecker:
-    __slots__ = ("dependencies", "names", "text")
+    __slots__ = ("names", "text")
 
-    def __init__(self, names: Names, dependencies: Dependencies, text: str) -> None:
+    def __init__(self, names: Names, text: str) -> None:
         self.names = names
-        self.dependencies = dependencies
         self.text = text
 
     def message(self, message: Message, outer: Scopes) -> None:
@@ -250,7 +251,7 @@ class _NameChecker:
     def name(self, name: str, scopes: Scopes, user: str, token: int) -> None:
         if self.names.resolved(name, scopes) is not None:
             return
-        missing = self.names.missing_imports(self.dependencies)
+        missing = [each for each in self.names.file.all_imports if not self.names.has_import(each)]
         hint = (
             f"; no reference gives the imported {', '.join(repr(each) for each in missing[:5])}"
             if missing
@@ -282,5 +283,3 @@ def _refuse_circles(files: Mapping[str, ProtoFile]) -> None:
                 on_path.add(name)
                 to_visit.append((name, True))
                 to_visit.extend((each, False) for each in files[name].all_imports)
-
-

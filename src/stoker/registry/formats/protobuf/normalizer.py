@@ -253,7 +253,7 @@ def plain_number(text: str) -> str:
     sign, digits = ("-", text[1:]) if text[:1] == "-" else ("", text)
     try:
         if digits[:2] in ("0x", "0X"):
-            return f"{sign}{int(digits[2:], 16)}"
+            return f"{sign}{int(digits, 16)}"
         if len(digits) > 1 and digits[0] == "0" and digits.isdecimal():
             return f"{sign}{int(digits, 8)}"
         number = Decimal(digits[:-1] if digits[-1:] in "fFdD" and digits[:1].isdecimal() else digits)

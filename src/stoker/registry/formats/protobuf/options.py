@@ -205,5 +205,5 @@ def _integer(text: str) -> int:
     if not digits.isalnum() or not digits.isascii() or len(digits) > 20:
         raise ValueError(text)
     if digits[:2] in ("0x", "0X"):
-        return sign * int(digits[2:], 16)
+        return sign * int(digits, 16)
     return sign * int(digits, 8 if digits[0] == "0" and len(digits) > 1 else 10)

@@ -5,6 +5,8 @@ What is checked here is what makes a comparison wrong or a name ambiguous: numbe
 types are resolved later (names.py).
 """
 
+from collections.abc import Callable
+
 from stoker.registry.formats.protobuf.elements import (
     IMPLEMENTATION_NUMBERS,
     MAX_FIELD_NUMBER,
@@ -51,7 +53,7 @@ class _Parser(TokenReader):
 
     def file(self) -> ProtoFile:
         proto = self.proto
-        declare = {
+        declare: dict[str, Callable[[], None]] = {
             "package": self._package,
             "import": self._import,
             "option": lambda: proto.options.append(self._option_statement()),

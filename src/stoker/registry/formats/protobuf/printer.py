@@ -4,6 +4,8 @@ Where that text would not be read back, ours differs: the default of a `bytes` f
 edition stay, and what must be escaped in a reserved name is.
 """
 
+from collections.abc import Iterator
+
 from stoker.registry.formats.protobuf.elements import (
     MAX_FIELD_NUMBER,
     Enum,
@@ -19,6 +21,7 @@ from stoker.registry.formats.protobuf.elements import (
     OptionValue,
     Primitive,
     ProtoFile,
+    Reserved,
     Rpc,
     Service,
 )
@@ -40,7 +43,20 @@ _ESCAPES = str.maketrans(
 _TO_ESCAPE = frozenset("\a\b\f\n\r\t\v\\'\"")
 
 _NUMERIC = frozenset(
-    "double float fixed32 fixed64 int32 int64 sfixed32 sfixed64 sint32 sint64 uint32 uint64".split()
+    [
+        "double",
+        "float",
+        "fixed32",
+        "fixed64",
+        "int32",
+        "int64",
+        "sfixed32",
+        "sfixed64",
+        "sint32",
+        "sint64",
+        "uint32",
+        "uint64",
+    ]
 )
 
 
@@ -114,8 +130,7 @@ def _message(lines: list[str], indent: str, message: Message, bare_names: bool) 
     start = len(lines)
     inner = indent + "  "
     lines.append(f"{indent}message {message.name} {{")
-    for reserved in message.reserved:
-        lines.append(f"{inner}reserved {_reserved_values(reserved.values, bare_names)};")
+    lines.extend(_reserved(inner, message.reserved, bare_names))
     if message.options:
         _part(lines, start, indent)
         _option_statements(lines, inner, message.options)
@@ -212,8 +227,7 @@ def _enum(lines: list[str], indent: str, enum: Enum, bare_names: bool) -> None:
     start = len(lines)
     inner = indent + "  "
     lines.append(f"{indent}enum {enum.name} {{")
-    for reserved in enum.reserved:
-        lines.append(f"{inner}reserved {_reserved_values(reserved.values, bare_names)};")
+    lines.extend(_reserved(inner, enum.reserved, bare_names))
     _option_statements(lines, inner, enum.options)
     for constant in enum.constants:
         _with_options(lines, inner, f"{inner}{constant.name} = {constant.number}", constant.options)
@@ -243,11 +257,15 @@ def _rpc(lines: list[str], rpc: Rpc) -> None:
     lines.append("  };")
 
 
-def _reserved_values(values: list[Numbers | str], bare_names: bool) -> str:
-    return ", ".join(
-        (value if bare_names else f'"{escaped(value)}"') if isinstance(value, str) else _numbers(value)
-        for value in values
-    )
+def _reserved(indent: str, reserved: list[Reserved], bare_names: bool) -> Iterator[str]:
+    for each in reserved:
+        yield f"{indent}reserved {', '.join(_reserved_value(value, bare_names) for value in each.values)};"
+
+
+def _reserved_value(value: Numbers | str, bare_name: bool) -> str:
+    if not isinstance(value, str):
+        return _numbers(value)
+    return value if bare_name else f'"{escaped(value)}"'
 
 
 def _numbers(value: Numbers) -> str:
@@ -258,8 +276,7 @@ def _numbers(value: Numbers) -> str:
 
 
 def _option_statements(lines: list[str], indent: str, options: list[Option]) -> None:
-    for option in options:
-        lines.append(f"{indent}option {_option(option, indent)};")
+    lines.extend(f"{indent}option {_option(option, indent)};" for option in options)
 
 
 def _with_options(lines: list[str], indent: str, text: str, options: list[Option]) -> None:

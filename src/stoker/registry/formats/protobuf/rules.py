@@ -107,7 +107,9 @@ def message_moved(name: str, writer: int, reader: int) -> Finding | None:
     # Compatible: the index of a message that serializers write is that in the writer's schema.
     if writer == reader:
         return None
-    return Finding("MESSAGE_MOVED", f"the message '{name}' is number {reader} for the reader and {writer} for the writer")
+    return Finding(
+        "MESSAGE_MOVED", f"the message '{name}' is number {reader} for the reader and {writer} for the writer"
+    )
 
 
 def enum_removed(name: str) -> Finding:
@@ -124,19 +126,25 @@ def enum_constant(writer: EnumConstant | None, reader: EnumConstant | None) -> F
     if writer is None and reader is not None:
         return Finding("ENUM_CONST_ADDED", f"the reader has the constant '{reader.name}' and the writer does not")
     if writer is not None and reader is not None and writer.name != reader.name:
-        return Finding("ENUM_CONST_CHANGED", f"the constant is '{reader.name}' for the reader and '{writer.name}' before")
+        return Finding(
+            "ENUM_CONST_CHANGED", f"the constant is '{reader.name}' for the reader and '{writer.name}' before"
+        )
     return None
 
 
 def field_removed(writer: Field) -> Finding:
     if writer.label == "required":
-        return Finding("REQUIRED_FIELD_REMOVED", f"the writer requires the field {_field(writer)} and the reader lacks it")
+        return Finding(
+            "REQUIRED_FIELD_REMOVED", f"the writer requires the field {_field(writer)} and the reader lacks it"
+        )
     return Finding("FIELD_REMOVED", f"the writer has the field {_field(writer)} and the reader does not")
 
 
 def field_added(reader: Field) -> Finding:
     if reader.label == "required":
-        return Finding("REQUIRED_FIELD_ADDED", f"the reader requires the field {_field(reader)} and the writer lacks it")
+        return Finding(
+            "REQUIRED_FIELD_ADDED", f"the reader requires the field {_field(reader)} and the writer lacks it"
+        )
     return Finding("FIELD_ADDED", f"the reader has the field {_field(reader)} and the writer does not")
 
 
@@ -144,7 +152,8 @@ def field_name(writer: Field, reader: Field) -> Finding | None:
     if writer.name == reader.name:
         return None
     return Finding(
-        "FIELD_NAME_CHANGED", f"field {reader.number} is '{reader.name}' for the reader and '{writer.name}' for the writer"
+        "FIELD_NAME_CHANGED",
+        f"field {reader.number} is '{reader.name}' for the reader and '{writer.name}' for the writer",
     )
 
 
@@ -158,7 +167,8 @@ def oneof_added(name: str) -> Finding:
 
 def oneof_field_removed(oneof: str, writer: Field) -> Finding:
     return Finding(
-        "ONEOF_FIELD_REMOVED", f"the writer has the field {_field(writer)} in the oneof '{oneof}' and the reader lacks it"
+        "ONEOF_FIELD_REMOVED",
+        f"the writer has the field {_field(writer)} in the oneof '{oneof}' and the reader lacks it",
     )
 
 
@@ -167,23 +177,22 @@ def oneof_field_added(oneof: str, reader: Field) -> Finding:
 
 
 def moved_to_top_level(oneof: str, reader: Field) -> Finding:
-    return Finding("ONEOF_FIELD_MOVED_TO_TOP_LEVEL", f"the field {_field(reader)} has left the writer's oneof '{oneof}'")
+    return Finding(
+        "ONEOF_FIELD_MOVED_TO_TOP_LEVEL", f"the field {_field(reader)} has left the writer's oneof '{oneof}'"
+    )
 
 
 def moved_into_oneof(oneof: OneOf, writer: dict[int, Field], writer_oneofs: dict[int, str]) -> Finding | None:
     """Fields that a writer could set together and of which the reader keeps only the last."""
-    origins = {
-        writer_oneofs[each.number] if each.number in writer_oneofs else each.number
-        for each in oneof.fields
-        if each.number in writer
-    }
+    origins = {_origin(each.number, writer_oneofs) for each in oneof.fields if each.number in writer}
     if len(origins) < 2:
         return None
     alone = [each for each in oneof.fields if each.number in writer and each.number not in writer_oneofs]
     if len(alone) > 1:
         fields = ", ".join(_field(each) for each in alone)
         return Finding(
-            "MULTIPLE_FIELDS_MOVED_TO_ONEOF", f"the fields {fields} are in the reader's oneof '{oneof.name}', not in the writer's"
+            "MULTIPLE_FIELDS_MOVED_TO_ONEOF",
+            f"the fields {fields} are in the reader's oneof '{oneof.name}', not in the writer's",
         )
     moved = _field(alone[0]) if alone else "of several oneofs of the writer"
     return Finding(
@@ -214,24 +223,44 @@ def scalar_kind(writer: str, reader: str, shown: tuple[str, str]) -> Finding | N
 
 
 def label(scalar: str, writer: str | None, reader: str | None) -> Finding | None:
-    """Confluent's compares labels only where both schemas write one."""
-    if writer is None or reader is None or writer == reader:
+    """Confluent's compares labels only where both schemas write one. It lets a repeated number become a field without a
+    label, as proto3 has them: the numbers are packed then, and the reader would lose them. That is refused here."""
+    is_string = _SCALAR_KINDS[scalar] == _SCALAR_KINDS["string"]
+    loses_packed = writer == "repeated" and reader is None and not is_string
+    if writer == reader or ((writer is None or reader is None) and not loses_packed):
         return None
-    message = f"the field is {reader} for the reader and {writer} for the writer"
-    if _SCALAR_KINDS[scalar] == _SCALAR_KINDS["string"]:
-        return Finding("FIELD_STRING_OR_BYTES_LABEL_CHANGED", message)
-    return Finding("FIELD_NUMERIC_LABEL_CHANGED", message)
+    rule = "FIELD_STRING_OR_BYTES_LABEL_CHANGED" if is_string else "FIELD_NUMERIC_LABEL_CHANGED"
+    return Finding(
+        rule, f"the field is {reader or 'singular'} for the reader and {writer or 'singular'} for the writer"
+    )
+
+
+def became_required(writer: Field, reader: Field) -> Finding | None:
+    """Confluent's looks at fields that are new, or numbers. But a reader refuses any message that lacks a required field,
+    and a writer to whom it was optional may leave it out."""
+    if reader.label != "required" or writer.label == "required":
+        return None
+    return Finding(
+        "REQUIRED_FIELD_ADDED", f"the reader requires the field {_field(reader)}, which the writer may leave out"
+    )
 
 
 def named_type(writer: str, reader: str) -> Finding | None:
     """Of the names without packages."""
     if writer == reader:
         return None
-    return Finding("FIELD_NAMED_TYPE_CHANGED", f"the field is the message {writer} for the writer and {reader} for the reader")
+    return Finding(
+        "FIELD_NAMED_TYPE_CHANGED", f"the field is the message {writer} for the writer and {reader} for the reader"
+    )
 
 
 def imported_type_changed(name: str) -> Finding:
     return Finding("FIELD_NAMED_TYPE_CHANGED", f"the reader's imported message {name} cannot read the writer's")
+
+
+def _origin(number: int, oneofs: dict[int, str]) -> tuple[str, int]:
+    """What a field was exclusive with: a oneof, or nothing but itself."""
+    return (oneofs[number], 0) if number in oneofs else ("", number)
 
 
 def _field(field: Field) -> str:

@@ -22,7 +22,7 @@ class ProtobufSchema(ParsedSchema):
         self.file: ProtoFile = parse_file(text)
         self.dependencies = dependencies
         self.names = Names(self.file, dependencies)
-        check_names(self.names, dependencies, text)
+        check_names(self.names, text)
 
     @cached_property
     def text(self) -> str:

@@ -26,7 +26,9 @@ def canonical_of_base64(text: str) -> str:
     try:
         serialized = b64decode(text.strip(), validate=True)
     except ValueError:
-        raise InvalidSchema("the schema is neither the text of a .proto file nor a FileDescriptorProto in base64") from None
+        raise InvalidSchema(
+            "the schema is neither the text of a .proto file nor a FileDescriptorProto in base64"
+        ) from None
     # Here and not at the top, as it brings the protobuf package with it.
     from stoker.registry.formats.protobuf.from_descriptor import file_of_bytes
 

@@ -8,6 +8,7 @@ from base64 import b64encode
 from google.protobuf import text_encoding, text_format
 from google.protobuf.descriptor_pb2 import (
     DescriptorProto,
+    Edition,
     EnumDescriptorProto,
     FieldDescriptorProto,
     FileDescriptorProto,
@@ -63,16 +64,13 @@ class _Writer:
         if file.syntax is not None:
             descriptor.syntax = file.syntax
         if file.edition is not None:
-            values = descriptor.DESCRIPTOR.fields_by_name["edition"].enum_type.values_by_name
-            if f"EDITION_{file.edition}" not in values:
-                raise InvalidSchema(f"a descriptor cannot be made of the unknown edition '{file.edition}'")
-            descriptor.edition = values[f"EDITION_{file.edition}"].number
+            try:
+                descriptor.edition = Edition.Value(f"EDITION_{file.edition}")
+            except ValueError:
+                raise InvalidSchema(f"no descriptor can be made of the unknown edition '{file.edition}'") from None
         if file.package is not None:
             descriptor.package = file.package
-        descriptor.dependency.extend(file.all_imports)
-        public = len(file.imports)
-        descriptor.public_dependency.extend(range(public, public + len(file.public_imports)))
-        descriptor.weak_dependency.extend(range(public + len(file.public_imports), len(descriptor.dependency)))
+        self._imports(descriptor)
         scopes = scopes_of(file.package)
         for each in file.types:
             if isinstance(each, Message):
@@ -86,6 +84,19 @@ class _Writer:
                 self._field(descriptor.extension.add(), field, scopes, extendee=extend.name)
         _set_options(descriptor, file.options)
         return descriptor
+
+    def _imports(self, descriptor: FileDescriptorProto) -> None:
+        """Those that are there: a file that no reference gives is needed by no type, and no pool could load it."""
+        file = self.names.file
+        for kind in (file.imports, file.public_imports, file.weak_imports):
+            for name in kind:
+                if not self.names.has_import(name):
+                    continue
+                if kind is file.public_imports:
+                    descriptor.public_dependency.append(len(descriptor.dependency))
+                elif kind is file.weak_imports:
+                    descriptor.weak_dependency.append(len(descriptor.dependency))
+                descriptor.dependency.append(name)
 
     def _message(self, descriptor: DescriptorProto, message: Message, outer: Scopes) -> None:
         descriptor.name = message.name
@@ -221,9 +232,7 @@ def _entry_name(field: str) -> str:
 def _escaped_bytes(default: str) -> str:
     """The default of a `bytes` field, in which descriptors escape what is not printable."""
     octets = default.encode("latin-1") if all(ord(each) < 256 for each in default) else default.encode()
-    return "".join(
-        chr(each) if 32 <= each < 127 and chr(each) not in "\"'\\" else f"\\{each:03o}" for each in octets
-    )
+    return "".join(chr(each) if 32 <= each < 127 and chr(each) not in "\"'\\" else f"\\{each:03o}" for each in octets)
 
 
 def _set_options(descriptor: ProtobufMessage, options: list[Option]) -> None:

@@ -8,11 +8,37 @@ from importlib import import_module
 
 from stoker.registry.formats.protobuf.elements import ProtoFile
 
-_GOOGLE_PROTOBUF = "any api descriptor duration empty field_mask source_context struct timestamp type wrappers".split()
-_GOOGLE_TYPE = (
-    "calendar_period color date datetime dayofweek decimal expr fraction interval latlng money month phone_number "
-    "postal_address quaternion timeofday"
-).split()
+_GOOGLE_PROTOBUF = [
+    "any",
+    "api",
+    "descriptor",
+    "duration",
+    "empty",
+    "field_mask",
+    "source_context",
+    "struct",
+    "timestamp",
+    "type",
+    "wrappers",
+]
+_GOOGLE_TYPE = [
+    "calendar_period",
+    "color",
+    "date",
+    "datetime",
+    "dayofweek",
+    "decimal",
+    "expr",
+    "fraction",
+    "interval",
+    "latlng",
+    "money",
+    "month",
+    "phone_number",
+    "postal_address",
+    "quaternion",
+    "timeofday",
+]
 
 _CONFLUENT_META = """syntax = "proto3";
 package confluent;
