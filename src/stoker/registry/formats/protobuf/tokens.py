@@ -9,8 +9,8 @@ from itertools import islice
 
 from stoker.registry.formats.schema import InvalidSchema
 
-MAX_TEXT = 4 << 20
-"""Characters. Registries refuse far smaller ones by the size of a record; this bounds the memory of the tokens."""
+MAX_TEXT = 5 << 18
+"""Characters: more than a record of the default size, in which schemas are kept, can hold."""
 MAX_TOKENS = 400_000
 """What can be read and compared in about a second."""
 MAX_WORD = 512
