@@ -42,7 +42,7 @@ message M {
 
   oneof o {
     option deprecated = true;
-  
+{two_spaces}
     string s = 3;
     bytes t = 4;
   }
@@ -59,7 +59,7 @@ message M {
 
   message N {
     optional int32 a = 1;
-  
+{two_spaces}
     oneof p {
       int32 b = 2;
     }
@@ -76,7 +76,7 @@ enum E {
   B = 0 [deprecated = true];
   C = -1;
 }
-""",
+""".replace("{two_spaces}", "  "),
     ),
     "options of fields": (
         """syntax = "proto3"; message A {
@@ -150,6 +150,10 @@ service Empty {}
         r"""syntax = "proto3"; option java_package = 'a' "b\n\t\"\'\\\x41\101é"; message A {}""",
         'syntax = "proto3";\n\noption java_package = "ab\\n\\t\\"\\\'\\\\AAé";\n\nmessage A {}\n',
     ),
+    "bytes in strings": (
+        r'syntax = "proto3"; option java_package = "\303\251\377\u00e9"; message A {}',
+        'syntax = "proto3";\n\noption java_package = "é\\377é";\n\nmessage A {}\n',
+    ),
     "numbers of other bases": (
         'syntax = "proto3"; message A { int32 a = 0x10; }',
         'syntax = "proto3";\n\nmessage A {\n  int32 a = 16;\n}\n',
@@ -172,7 +176,7 @@ service Empty {}
 
 @pytest.mark.parametrize(("written", "canonical"), CASES.values(), ids=CASES)
 def test_prints(written: str, canonical: str) -> None:
-    dependencies = {name: 'syntax = "proto3";' for name in ("a.proto", "b.proto", "c.proto")}
+    dependencies = dict.fromkeys(("a.proto", "b.proto", "c.proto"), 'syntax = "proto3";')
     schema = parse(written, dependencies)
     assert schema.text == canonical
     assert parse(canonical, dependencies).text == canonical

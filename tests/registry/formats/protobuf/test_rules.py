@@ -1,5 +1,6 @@
 """Each rule by its cases: what the writer had, what the reader has, and all that must be found."""
 
+from types import MappingProxyType
 from typing import NamedTuple
 
 import pytest
@@ -11,6 +12,8 @@ from stoker.registry.formats.schema import Dependencies
 
 PROTO2, PROTO3 = 'syntax = "proto2";\n', 'syntax = "proto3";\n'
 
+NONE: Dependencies = MappingProxyType({})
+
 
 class Case(NamedTuple):
     what: str
@@ -18,8 +21,8 @@ class Case(NamedTuple):
     reader: str
     found: list[str]
     """Rule and path of each change."""
-    writer_dependencies: Dependencies = {}
-    reader_dependencies: Dependencies = {}
+    writer_dependencies: Dependencies = NONE
+    reader_dependencies: Dependencies = NONE
 
 
 def proto3(what: str, writer: str, reader: str, *found: str) -> Case:
@@ -255,7 +258,7 @@ IMPORTS = [
         f"{PROTO3}package p; message N {{ int32 a = 1; }} message M {{ N n = 1; }}",
         f'{PROTO3}package p; import "n.proto"; message M {{ N n = 1; }}',
         ["MESSAGE_REMOVED #/N", "MESSAGE_MOVED #/M"],
-        {},
+        NONE,
         {"n.proto": f"{PROTO3}package p; message N {{ int32 a = 1; }}"},
     ),
     files(

@@ -27,20 +27,13 @@ from stoker.registry.formats.protobuf.elements import (
 )
 
 _ESCAPES = str.maketrans(
-    {
-        "\a": "\\a",
-        "\b": "\\b",
-        "\f": "\\f",
-        "\n": "\\n",
-        "\r": "\\r",
-        "\t": "\\t",
-        "\v": "\\v",
-        "\\": "\\\\",
-        "'": "\\'",
-        '"': '\\"',
-    }
+    dict(
+        zip("\a\b\f\n\r\t\v\\'\"", ("\\a", "\\b", "\\f", "\\n", "\\r", "\\t", "\\v", "\\\\", "\\'", '\\"'), strict=True)
+    )
+    # Bytes that are no UTF-8 (tokens.unquoted).
+    | {chr(0xDC00 + octet): f"\\{octet:03o}" for octet in range(0x80, 0x100)}
 )
-_TO_ESCAPE = frozenset("\a\b\f\n\r\t\v\\'\"")
+_TO_ESCAPE = frozenset(map(chr, _ESCAPES))
 
 _NUMERIC = frozenset(
     [

@@ -165,9 +165,9 @@ class _Writer:
             is_enum = named is not None and isinstance(named.element, Enum)
             descriptor.type = FieldDescriptorProto.TYPE_ENUM if is_enum else FieldDescriptorProto.TYPE_MESSAGE
         if field.default is not None:
-            descriptor.default_value = _escaped_bytes(field.default) if field.type == "bytes" else field.default
+            descriptor.default_value = _escaped(field.default) if field.type == "bytes" else _text(field.default)
         if field.json_name is not None:
-            descriptor.json_name = field.json_name
+            descriptor.json_name = _text(field.json_name)
         _set_options(descriptor, field.options)
 
     def _full_name(self, name: str, scopes: Scopes) -> str:
@@ -178,7 +178,7 @@ class _Writer:
         for reserved in message.reserved:
             for value in reserved.values:
                 if isinstance(value, str):
-                    descriptor.reserved_name.append(value)
+                    descriptor.reserved_name.append(_text(value))
                 else:
                     first, last = _first_and_last(value)
                     descriptor.reserved_range.add(start=first, end=last + 1)
@@ -213,7 +213,7 @@ def _enum(descriptor: EnumDescriptorProto, enum: Enum) -> None:
     for reserved in enum.reserved:
         for value in reserved.values:
             if isinstance(value, str):
-                descriptor.reserved_name.append(value)
+                descriptor.reserved_name.append(_text(value))
             else:
                 first, last = _first_and_last(value)
                 descriptor.reserved_range.add(start=first, end=last)
@@ -229,10 +229,15 @@ def _entry_name(field: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in field.split("_")) + "Entry"
 
 
-def _escaped_bytes(default: str) -> str:
-    """The default of a `bytes` field, in which descriptors escape what is not printable."""
-    octets = default.encode("latin-1") if all(ord(each) < 256 for each in default) else default.encode()
-    return "".join(chr(each) if 32 <= each < 127 and chr(each) not in "\"'\\" else f"\\{each:03o}" for each in octets)
+def _escaped(value: str) -> str:
+    """With all that is not printable escaped byte by byte, as in a descriptor's default of a `bytes` field."""
+    escaped: str = text_encoding.CEscape(value.encode(errors="surrogateescape"), as_utf8=False)
+    return escaped
+
+
+def _text(value: str) -> str:
+    """A string, whose bytes must be UTF-8 in a descriptor."""
+    return value.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _set_options(descriptor: ProtobufMessage, options: list[Option]) -> None:
@@ -262,7 +267,7 @@ def _in_text_format(option: Option) -> str:
 
 def _text_value(value: OptionValue) -> str:
     if isinstance(value, str):
-        return f'"{text_encoding.CEscape(value.encode(), as_utf8=False)}"'
+        return f'"{_escaped(value)}"'
     if isinstance(value, Primitive):
         return value.value
     if isinstance(value, dict):

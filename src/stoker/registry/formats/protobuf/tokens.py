@@ -29,14 +29,19 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_ESCAPE = re.compile(r"\\(?:[xX]([0-9a-fA-F]{1,2})|([0-7]{1,3})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
-_ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_ESCAPE = re.compile(rb"\\(?:[xX]([0-9a-fA-F]{1,2})|([0-7]{1,3})|(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})|(.))", re.DOTALL)
+_ESCAPED = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
 
 
 def tokens_of(text: str) -> list[str]:
     """All tokens, and after the last one END at least once."""
     if len(text) > MAX_TEXT:
         raise InvalidSchema(f"the schema has {len(text)} characters; at most {MAX_TEXT} are read")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidSchema(f"the character {error.start + 1} of the schema is half of a surrogate pair") from None
     found = _TOKEN.findall(text)
     if len(found) > MAX_TOKENS:
         raise InvalidSchema(f"the schema has {len(found)} words and signs; at most {MAX_TOKENS} are read")
@@ -52,18 +57,20 @@ def invalid_at(text: str, token: int, reason: str) -> InvalidSchema:
 
 
 def unquoted(token: str) -> str:
-    """What a string literal, given with its quotes, stands for."""
+    """What a string literal, given with its quotes, stands for. Bytes that are no UTF-8 are surrogates, as in file names."""
     inner = token[1:-1]
-    return inner if "\\" not in inner else _ESCAPE.sub(_unescape, inner)
+    if "\\" not in inner:
+        return inner
+    return _ESCAPE.sub(_unescape, inner.encode()).decode(errors="surrogateescape")
 
 
-def _unescape(match: re.Match[str]) -> str:
-    hexadecimal, octal, short, long, character = match.groups()
+def _unescape(match: re.Match[bytes]) -> bytes:
+    hexadecimal, octal, unicode, character = match.groups()
     if hexadecimal is not None:
-        return chr(int(hexadecimal, 16))
+        return bytes([int(hexadecimal, 16)])
     if octal is not None:
-        return chr(int(octal, 8))
-    if short is not None or long is not None:
-        code = int(short or long, 16)
-        return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\N{REPLACEMENT CHARACTER}"
+        return bytes([int(octal, 8) & 0xFF])
+    if unicode is not None:
+        code = int(unicode[1:], 16)
+        return (chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\N{REPLACEMENT CHARACTER}").encode()
     return _ESCAPED.get(character, character)
