@@ -5,6 +5,7 @@ they do, the pair that the rule names has data that the reader does not read, or
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import pytest
@@ -192,6 +193,59 @@ def test_what_is_compatible_decodes(pair: tuple[Schema, Schema], data: st.DataOb
     for field in reader_schema:
         if field.number in chosen:
             assert shown(read, field) == expected(chosen[field.number], before[field.number], field)
+
+
+@cache
+def class_of_one_field(type_name: str, label: str) -> Any:
+    return message_class(text_of([Declared(1, label, type_name, in_oneof=False)]), "M")
+
+
+SMALL: dict[str, list[Any]] = {
+    "bool": [True],
+    "float": [1.0, 1.5],
+    "double": [1.0, 1.5],
+    "string": ["a"],
+    "bytes": [b"a"],
+}
+"""Data that any type which can read them at all reads as what they are; numbers are 1 and 2."""
+
+REFUSED_WITHOUT_NEED = {("sint32", "bool"), ("sint64", "bool")}
+"""Any zigzag varint but 0 is read as true."""
+
+
+def is_same(value: Any, read: Any) -> bool:
+    if isinstance(read, bool):
+        return not isinstance(value, str | bytes) and read == bool(value)
+    if isinstance(value, str) and isinstance(read, bytes):
+        return value.encode() == read
+    if isinstance(value, bytes) and isinstance(read, str):
+        return value == read.encode()
+    return type(value) in (type(read), bool) and bool(value == read)
+
+
+def reads_back(writer: str, reader: str, label: str) -> bool:
+    """Whether Protobuf itself reads small data of the one type as the other."""
+    for value in SMALL.get(writer, [1, 2]):
+        written = class_of_one_field(writer, label)(f1=[value] if label == "repeated" else value).SerializeToString()
+        try:
+            read = class_of_one_field(reader, label).FromString(written).f1
+        except DecodeError:
+            return False
+        values = list(read) if label == "repeated" else [read]
+        if len(values) != 1 or not is_same(value, values[0]):
+            return False
+    return True
+
+
+@pytest.mark.parametrize("label", ["", "optional", "repeated"])
+@pytest.mark.parametrize("writer", SCALARS)
+def test_verdicts_on_types_are_those_of_the_wire(writer: str, label: str) -> None:
+    old = parse(text_of([Declared(1, label, writer, in_oneof=False)]))
+    for reader in SCALARS:
+        if (writer, reader) in REFUSED_WITHOUT_NEED:
+            continue
+        new = parse(text_of([Declared(1, label, reader, in_oneof=False)]))
+        assert (not new.incompatibilities(old)) is reads_back(writer, reader, label), reader
 
 
 class Witness(NamedTuple):

@@ -19,6 +19,7 @@ from stoker.registry.formats.protobuf.elements import (
     ProtoFile,
     map_types,
 )
+from stoker.registry.formats.protobuf.text import read
 from stoker.registry.formats.protobuf.tokens import invalid_at
 from stoker.registry.formats.schema import Dependencies, InvalidSchema
 
@@ -84,9 +85,6 @@ def groups_of(message: Message) -> Iterator[Group]:
 
 @lru_cache(maxsize=512)
 def _names_of_dependency(name: str, text: str) -> FileNames:
-    # Here and not at the top: reading a descriptor brings the protobuf package with it, and few texts are one.
-    from stoker.registry.formats.protobuf.text import read
-
     try:
         return names_of(read(text), name)
     except InvalidSchema as error:

@@ -7,6 +7,7 @@ one. Confluent's are short and stand here.
 from importlib import import_module
 
 from stoker.registry.formats.protobuf.elements import ProtoFile
+from stoker.registry.formats.protobuf.parser import parse_file
 
 _GOOGLE_PROTOBUF = [
     "any",
@@ -127,11 +128,10 @@ PREFIXES = tuple(f"{package}." for package in FILES_OF_PACKAGE)
 def file(name: str) -> ProtoFile | None:
     """The elements of a file; None if it is not built in."""
     if name in _TEXTS:
-        from stoker.registry.formats.protobuf.parser import parse_file
-
         return parse_file(_TEXTS[name])
     if name not in FILES:
         return None
+    # Here and not at the top, as it brings the protobuf package with it.
     from stoker.registry.formats.protobuf.from_descriptor import file_of_bytes
 
     serialized: bytes = import_module(FILES[name]).DESCRIPTOR.serialized_pb
