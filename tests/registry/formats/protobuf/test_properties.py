@@ -74,7 +74,8 @@ def pairs(draw: st.DrawFn) -> tuple[Schema, Schema]:
         if changed is not None:
             # Most changes of a type are refused at once; these are the ones to look at closely.
             kin = [each for kinds in (VARINTS, ZIGZAGS, FIXED) if before and before.type in kinds for each in kinds]
-            if kin and draw(st.booleans()) and not changed.type.startswith("map"):
+            keeps_kind = draw(st.booleans())
+            if kin and keeps_kind and not changed.type.startswith("map"):
                 changed = changed._replace(type=draw(st.sampled_from(kin)))
             by_number[number] = changed
     return writer, sorted(by_number.values())
@@ -105,7 +106,7 @@ def values(type_name: str) -> st.SearchStrategy[Any]:
     return integers(type_name)
 
 
-def written(schema: Schema, message: Any, draw: st.DrawFn) -> dict[int, Any]:
+def written(schema: Schema, message: Any, draw: Callable[[st.SearchStrategy[Any]], Any]) -> dict[int, Any]:
     """Sets fields of the message; returns what was set, by number."""
     chosen: dict[int, Any] = {}
     for field in schema:
@@ -115,7 +116,7 @@ def written(schema: Schema, message: Any, draw: st.DrawFn) -> dict[int, Any]:
         if not draw(st.booleans()):
             continue
         if field.label == "repeated":
-            drawn = draw(st.lists(values(field.type), min_size=1, max_size=3))
+            drawn: Any = draw(st.lists(values(field.type), min_size=1, max_size=3))
             if field.type in ("N", "O"):
                 for each in drawn:
                     getattr(message, name).add(**each)
