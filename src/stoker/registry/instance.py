@@ -4,10 +4,11 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from stoker.client.cluster import Cluster
+from stoker.client.errors import CannotConnect, ConnectionLost
 from stoker.client.properties import ClientProperties
 from stoker.registry.election import Elector, Identity, Result, Standing
 from stoker.registry.errors import RegistryError, Unavailable, Unprocessable
@@ -27,6 +28,7 @@ _STORE_ERROR: Final = 50001
 _TIMED_OUT: Final = 50002
 _TOO_LARGE: Final = 42209
 _ATTEMPTS: Final = 3
+_PAUSE_SECONDS: Final = 0.5
 _NOOP: Final = RegistryRecord(NoopKey(), None)
 
 
@@ -39,9 +41,9 @@ class InstanceOptions:
     session_timeout_ms: int = 10_000
     write_timeout: float = 30.0
     """Seconds until a write is given up, and the one who asked for it is told that it may or may not be there."""
+    start_timeout: float = 60.0
+    """Seconds for which the cluster is waited for at start."""
     default_level: Level = Level.BACKWARD
-    client_properties: dict[str, str] = field(default_factory=dict)
-    """For the reader and the writer, which are librdkafka's."""
 
 
 class Instance:
@@ -52,12 +54,15 @@ class Instance:
         self.registry = Registry(RegistryState(), default_level=options.default_level)
         self.cluster_id = ""
         self._result = Result(Standing.UNDECIDED)
+        self._elector: Elector | None = None
         self._decided = asyncio.Event()
         # Of the log.
         self._replayed_offset = -1
+        self._reader: LogReader | None = None
         self._waiting: dict[asyncio.Future[None], int] = {}
         self._loaded = asyncio.Event()
         # Of this instance's turn as the writer.
+        self._taking_over: asyncio.Task[None] | None = None
         self._writer: LogWriter | None = None
         self._writing = asyncio.Lock()
         self._writer_thread = ThreadPoolExecutor(1, thread_name_prefix="stoker-registry-writer")
@@ -68,11 +73,10 @@ class Instance:
         """Until all that the log holds is known. Raises StokerError."""
         self._loop = asyncio.get_running_loop()
         options = self._options
-        self.cluster_id = await asyncio.to_thread(self._prepare)
-        properties = {**options.client_properties, "bootstrap.servers": options.properties.given["bootstrap.servers"]}
-        self._properties = properties
+        await self._find_cluster()
+        self._properties = options.properties.given
         self._reader = LogReader(
-            properties,
+            self._properties,
             options.topic,
             on_records=lambda records, last: self._in_loop(self._replay, records, last),
             on_end=lambda: self._in_loop(self._loaded.set),
@@ -88,6 +92,22 @@ class Instance:
         self._elector.start()
         await self._loaded.wait()
 
+    async def _find_cluster(self) -> None:
+        """The cluster may be starting too. Raises ClientError when it is not there in time."""
+        deadline = self._loop.time() + self._options.start_timeout
+        has_said = False
+        while True:
+            try:
+                self.cluster_id = await asyncio.to_thread(self._prepare)
+                return
+            except (CannotConnect, ConnectionLost) as problem:
+                if self._loop.time() > deadline:
+                    raise
+                if not has_said:
+                    logger.warning("waiting for the cluster, for up to %g s: %s", self._options.start_timeout, problem)
+                    has_said = True
+            await asyncio.sleep(_PAUSE_SECONDS)
+
     def _prepare(self) -> str:
         with Cluster(self._options.properties) as cluster:
             return prepare_topic(cluster, self._options.topic)
@@ -99,11 +119,13 @@ class Instance:
             pass
 
     async def shutdown(self) -> None:
-        """Leaves the group, so that another instance takes over at once."""
-        await asyncio.to_thread(self._elector.stop)
+        """Leaves the group, so that another instance takes over at once. A start that was broken off is undone too."""
+        if self._elector is not None:
+            await asyncio.to_thread(self._elector.stop)
         async with self._writing:
             self._give_up_writing()
-        await asyncio.to_thread(self._reader.stop)
+        if self._reader is not None:
+            await asyncio.to_thread(self._reader.stop)
         self._writer_thread.shutdown()
 
     # -- who writes -------------------------------------------------------------------------------------------------
@@ -123,6 +145,7 @@ class Instance:
         self._result = result
         if result.standing is Standing.PRIMARY:
             logger.info("this instance takes the writes")
+            self._taking_over = self._loop.create_task(self._take_over())
         elif result.primary is not None:
             logger.info("%s takes the writes", result.primary.url)
         else:
@@ -172,6 +195,14 @@ class Instance:
                     # Two took themselves for the primary. The election settles it; until then whoever comes last writes.
                     logger.warning("another instance has taken over the writes (attempt %d)", attempt + 1)
             raise NotPrimary(self.primary_url)
+
+    async def _take_over(self) -> None:
+        """Before the first write comes, so that it need not wait."""
+        async with self._writing:
+            try:
+                await self._become_writer()
+            except (Fenced, RegistryError) as problem:
+                logger.warning("the writes are not taken over yet: %s", problem)
 
     async def _become_writer(self) -> None:
         """Afterwards nobody else can write, and all that others wrote is replayed here."""
