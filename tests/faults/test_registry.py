@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -157,13 +158,20 @@ def check(instances: list[RegistryProcess], history: History) -> None:
     assert all(json.loads(each)["error_code"] == 50003 for each in history.refused), history.refused
     for instance in instances:
         _wait_until_all_is_read(instance, history)
-        versions = instance.ask("GET", "/schemas?limit=100000").json()
+        versions = list(_all_versions(instance))
         names = {each["subject"]: each["id"] for each in versions}
         assert len(set(names.values())) == len(names), "two schemas have one id"
         assert {name: names.get(name) for name in history.acknowledged} == history.acknowledged
         assert all(
             json.loads(each["schema"])["name"] == each["subject"] for each in versions if each["subject"] != "first"
         )
+
+
+def _all_versions(instance: RegistryProcess) -> Iterator[dict[str, Any]]:
+    offset = 0
+    while page := instance.ask("GET", f"/schemas?offset={offset}").json():
+        yield from page
+        offset += len(page)
 
 
 def _wait_until_all_is_read(instance: RegistryProcess, history: History) -> None:

@@ -11,6 +11,9 @@ from stoker.registry.records import MalformedRecord, RegistryRecord, decode_reco
 
 logger = logging.getLogger("stoker.registry")
 
+_librdkafka = logger.getChild("librdkafka")
+_librdkafka.setLevel(logging.WARNING)
+
 _BATCH: Final = 500
 _POLL_SECONDS: Final = 0.5
 _EXCERPT: Final = 200
@@ -45,7 +48,7 @@ class LogReader:
                 "fetch.wait.max.ms": 100,  # also the time until the end of the topic is known at start
                 "queued.max.messages.kbytes": 8 * 1024,
             },
-            logger=logger,
+            logger=_librdkafka,
         )
         self._thread = threading.Thread(target=self._run, name="stoker-registry-reader", daemon=True)
 
