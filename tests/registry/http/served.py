@@ -4,13 +4,14 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import uvicorn
 
 from stoker.registry.http.application import application
-from stoker.registry.http.settings import HttpSettings
+from stoker.registry.http.limits import Limits
 from stoker.registry.service import Service
 from tests.registry.memory_service import MemoryService
 
@@ -19,10 +20,16 @@ MODERN = {"Confluent-Accept-Unknown-Properties": "true"}
 
 
 @contextmanager
-def served(service: Service | None = None, settings: HttpSettings | None = None) -> Iterator[str]:
+def served(
+    service: Service | None = None,
+    *,
+    auth_file: Path | None = None,
+    read_only: bool = False,
+    limits: Limits | None = None,
+) -> Iterator[str]:
     """Its URL, as long as the server runs on a thread of its own."""
     config = uvicorn.Config(
-        application(service or MemoryService(), settings=settings),
+        application(service or MemoryService(), auth_file=auth_file, read_only=read_only, limits=limits),
         http="httptools",
         loop="uvloop",
         log_config=None,

@@ -13,7 +13,7 @@ from stoker.registry.entities import AVRO, Json, Reference, SchemaEntity
 from stoker.registry.errors import Unprocessable, invalid_schema
 from stoker.registry.http import refusals
 from stoker.registry.http.call import json_type
-from stoker.registry.http.settings import HttpSettings
+from stoker.registry.http.limits import Limits
 from stoker.registry.registry import Registration
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ _INVALID_RULES: Final = 42210
 _SCHEMA_TOO_LARGE: Final = 42209
 
 
-def registration(document: Json, settings: HttpSettings, *, normalize: bool) -> Registration:
+def registration(document: Json, limits: Limits, *, normalize: bool) -> Registration:
     """Raises Refusal for wrong types, Unprocessable for what is no schema."""
     text = _field(document, "schema", _text)
     schema_type = _field(document, "schemaType", _text) or AVRO
@@ -48,13 +48,13 @@ def registration(document: Json, settings: HttpSettings, *, normalize: bool) -> 
     )
     if text is None or not text.strip():
         raise invalid_schema("Empty schema")
-    if len(text) > settings.max_schema_characters:
+    if len(text) > limits.max_schema_characters:
         raise Unprocessable(
             _SCHEMA_TOO_LARGE,
-            f"The schema is too large: it has {len(text)} characters, the limit is {settings.max_schema_characters}",
+            f"The schema is too large: it has {len(text)} characters, the limit is {limits.max_schema_characters}",
         )
-    if len(references) > settings.max_references:
-        raise invalid_schema(f"The schema has {len(references)} references, the limit is {settings.max_references}")
+    if len(references) > limits.max_references:
+        raise invalid_schema(f"The schema has {len(references)} references, the limit is {limits.max_references}")
     return Registration(
         entity,
         schema_id=None if schema_id is None or schema_id < 0 else schema_id,

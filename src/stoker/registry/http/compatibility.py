@@ -38,7 +38,7 @@ async def check_subject(call: Call, subject: str) -> Response:
 
 async def _check(call: Call, name: str, earlier: list[SubjectVersion]) -> Response:
     registry = call.registry
-    wanted = registration(await call.document(), call.settings, normalize=call.flag("normalize"))
+    wanted = registration(await call.document(), call.limits, normalize=call.flag("normalize"))
     verbose = call.flag("verbose")
     try:
         level = registry.scopes.level(name)

@@ -28,7 +28,7 @@ async def get_of_subject(call: Call, subject: str) -> Response:
 
 
 def _get(call: Call, name: str | None) -> Response:
-    if call.settings.read_only:
+    if call.is_read_only:
         return call.answer({"mode": Mode.READONLY.name})
     if name is not None and name not in call.registry.state.modes and not call.flag("defaultToGlobal"):
         raise mode_not_found(name)

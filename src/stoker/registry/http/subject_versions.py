@@ -46,7 +46,7 @@ async def list_versions(call: Call, subject: str) -> Response:
 async def register(call: Call, subject: str) -> Response:
     """Register a schema under a subject"""
     name = aliased(call.registry, normalized(subject))
-    wanted = registration(await call.document(), call.settings, normalize=call.flag("normalize"))
+    wanted = registration(await call.document(), call.limits, normalize=call.flag("normalize"))
     name = canonical(name)
     version = _known(call.registry, name, wanted)
     if version is None:
