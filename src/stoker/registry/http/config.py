@@ -17,7 +17,7 @@ from stoker.registry.subjects import canonical
 
 async def get_global(call: Call) -> Response:
     """Get what is set for all subjects"""
-    return call.answer(call.registry.scopes.config(None))
+    return call.answer(_shown(call.registry.scopes.config(None)))
 
 
 async def get_of_subject(call: Call, subject: str) -> Response:
@@ -27,7 +27,7 @@ async def get_of_subject(call: Call, subject: str) -> Response:
     name = normalized(subject)
     scopes = call.registry.scopes
     if call.flag("defaultToGlobal"):
-        return call.answer(scopes.config(name))
+        return call.answer(_shown(scopes.config(name)))
     config = call.registry.state.configs.get(name)
     if config is None:
         raise config_not_found(name)
