@@ -26,3 +26,6 @@ class MemoryService:
         for record in change.records:
             self.registry.state.replay(record)
         return change.reply
+
+    async def another_primary(self, than: str) -> bool:
+        return self.primary_url != than

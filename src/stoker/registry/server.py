@@ -32,12 +32,11 @@ class RegistryServer:
         self.port: int = self._socket.getsockname()[1]
         self.url = config.advertised_url or f"http://{_own_host(config)}:{self.port}"
         self._instance = Instance(self._instance_options())
-        self._application = application(self._instance, auth_file=config.auth_file, read_only=config.is_read_only)
         self._http = _Http(
             uvicorn.Config(
-                self._application,
+                application(self._instance, auth_file=config.auth_file, read_only=config.is_read_only),
                 http="httptools",
-                lifespan="off",
+                lifespan="on",
                 access_log=False,
                 log_config=None,
                 server_header=False,
@@ -77,7 +76,6 @@ class RegistryServer:
         self._http.should_exit = True
 
     async def shutdown(self) -> None:
-        await self._application.close()
         await self._instance.shutdown()
         self._socket.close()
 

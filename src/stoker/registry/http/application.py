@@ -15,7 +15,7 @@ from stoker.registry.errors import RegistryError
 from stoker.registry.http import refusals
 from stoker.registry.http.authentication import Users
 from stoker.registry.http.call import Call, ToForward
-from stoker.registry.http.forwarding import Forwarder
+from stoker.registry.http.forwarding import Forwarder, PrimaryUnreachable
 from stoker.registry.http.limits import Limits
 from stoker.registry.http.media_types import is_consumed, negotiated
 from stoker.registry.http.names import within_context
@@ -93,8 +93,12 @@ class Application:
     async def _forward(self, call: Call, url: str) -> Response:
         try:
             return await self._forwarder.forward(call, url)
+        except PrimaryUnreachable as problem:
+            if not await self._service.another_primary(than=url):
+                return _refusal(call, problem)
         except RegistryError as problem:
             return _refusal(call, problem)
+        return await self._answer(call)
 
     async def _handle(self, call: Call) -> Response:
         scope = call.scope

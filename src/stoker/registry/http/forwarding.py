@@ -17,6 +17,10 @@ _FAILED: Final = 50003
 _TAKEN: Final = (b"content-type", b"accept", b"authorization", b"confluent-accept-unknown-properties", b"x-request-id")
 
 
+class PrimaryUnreachable(Unavailable):
+    """The request has not left this instance: nobody is there who could have done anything."""
+
+
 class Forwarder:
     """One client for all requests; its connections are kept."""
 
@@ -25,7 +29,8 @@ class Forwarder:
         self._client: httpx2.AsyncClient | None = None
 
     async def forward(self, call: Call, url: str) -> Response:
-        """Raises NotPrimary for what was sent on already, Unavailable if nobody answers."""
+        """Raises NotPrimary for what was sent on already, Unavailable if there is no answer, PrimaryUnreachable if there is
+        nobody to send it to."""
         if _FORWARDED in call.headers:
             raise NotPrimary(None)
         if self._client is None:
@@ -40,7 +45,8 @@ class Forwarder:
             async with asyncio.timeout(self._limits.forward_timeout):
                 reply = await self._client.request(call.method, address, content=content, headers=headers)
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as problem:
-            raise Unavailable(
+            is_unsent = isinstance(problem, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.InvalidURL)
+            raise (PrimaryUnreachable if is_unsent else Unavailable)(
                 _FAILED,
                 f"Error while forwarding the request to the leader at {url}: {str(problem) or type(problem).__name__}",
             ) from problem
