@@ -28,13 +28,13 @@ def metadata_of(value: object) -> Json | None:
     """From a request or a record. Raises ValueError."""
     if value is None:
         return None
-    given = _object(value, "metadata")
-    tags = _object(given.get("tags") or {}, "metadata.tags")
-    properties = _object(given.get("properties") or {}, "metadata.properties")
+    given = _without_null(_object(value, "metadata"))
+    tags = _object(given.get("tags", {}), "metadata.tags")
+    properties = _object(given.get("properties", {}), "metadata.properties")
     return _without_empty(
         tags={key: _names(tags[key], f"metadata.tags.{key}") for key in sorted(tags)},
         properties={key: _text(properties[key], f"metadata.properties.{key}") for key in sorted(properties)},
-        sensitive=_names(given.get("sensitive"), "metadata.sensitive"),
+        sensitive=_names(given.get("sensitive", []), "metadata.sensitive"),
     )
 
 
@@ -42,8 +42,8 @@ def rule_set_of(value: object) -> Json | None:
     """From a request or a record. Raises ValueError."""
     if value is None:
         return None
-    given = _object(value, "ruleSet")
-    rules = {name: [_rule(each) for each in _list(given.get(name), f"ruleSet.{name}")] for name in _RULES}
+    given = _without_null(_object(value, "ruleSet"))
+    rules = {name: [_rule(each) for each in _list(given.get(name, []), f"ruleSet.{name}")] for name in _RULES}
     enabled_at = given.get("enableAt")
     if enabled_at is not None:
         _choice(enabled_at, _ENVIRONMENTS, "ruleSet.enableAt")
@@ -51,22 +51,22 @@ def rule_set_of(value: object) -> Json | None:
 
 
 def _rule(value: object) -> Json:
-    given = _object(value, "a rule")
+    given = _without_null(_object(value, "a rule"))
     texts = {
-        name: None if given.get(name) is None else _text(given[name], f"a rule's {name}")
+        name: _text(given.get(name, ""), f"a rule's {name}")
         for name in ("name", "doc", "type", "expr", "onSuccess", "onFailure")
     }
-    params = _object(given.get("params") or {}, "a rule's params")
-    disabled = given.get("disabled") or False
+    params = _object(given.get("params", {}), "a rule's params")
+    disabled = given.get("disabled", False)
     if not isinstance(disabled, bool):
         raise ValueError(f"a rule's disabled must be true or false, it is {disabled!r}")
     return {
         **_without_empty(name=texts["name"], doc=texts["doc"]),
-        "kind": _choice(given.get("kind") or "TRANSFORM", _KINDS, "a rule's kind"),
-        "mode": _choice(given.get("mode") or "WRITEREAD", (*_MIGRATION_MODES, *_OTHER_MODES), "a rule's mode"),
+        "kind": _choice(given.get("kind", "TRANSFORM"), _KINDS, "a rule's kind"),
+        "mode": _choice(given.get("mode", "WRITEREAD"), (*_MIGRATION_MODES, *_OTHER_MODES), "a rule's mode"),
         **_without_empty(
             type=texts["type"],
-            tags=_names(given.get("tags"), "a rule's tags"),
+            tags=_names(given.get("tags", []), "a rule's tags"),
             params={key: _text(params[key], f"a rule's params.{key}") for key in sorted(params)},
             expr=texts["expr"],
             onSuccess=texts["onSuccess"],
@@ -195,6 +195,10 @@ def _without_empty(**fields: Any) -> Json:
     return {name: value for name, value in fields.items() if value}
 
 
+def _without_null(given: Json) -> Json:
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def _object(value: object, name: str) -> Json:
     if not isinstance(value, dict):
         raise ValueError(f"{name} must be an object, it is {value!r:.100}")
@@ -202,9 +206,9 @@ def _object(value: object, name: str) -> Json:
 
 
 def _list(value: object, name: str) -> list[Any]:
-    if value is not None and not isinstance(value, list):
+    if not isinstance(value, list):
         raise ValueError(f"{name} must be a list, it is {value!r:.100}")
-    return value or []
+    return value
 
 
 def _names(value: object, name: str) -> list[str]:
