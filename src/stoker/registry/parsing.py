@@ -1,5 +1,6 @@
 """From stored schemas to parsed ones: references resolved, each schema parsed once while it is in use."""
 
+import threading
 from collections import OrderedDict
 from importlib import import_module
 from typing import Any, Final
@@ -29,12 +30,14 @@ class _Kept:
 
 
 class Parser:
-    """Parses schemas of all kinds. What was parsed last is kept, up to a number of schemas and of characters."""
+    """Parses schemas of all kinds, on any thread. What was parsed last is kept, up to a number of schemas and of
+    characters."""
 
     def __init__(self, state: RegistryState) -> None:
         self._state = state
         self._kept: OrderedDict[tuple[Any, ...], _Kept] = OrderedDict()
         self._characters = 0
+        self._lock = threading.Lock()
 
     def parse(
         self, entity: SchemaEntity, context: str, *, is_new: bool = False, normalize: bool = False
@@ -50,7 +53,9 @@ class Parser:
         try:
             if kept is None or (is_new and not kept.as_new):
                 kept = self._keep(key, self._read(entity, context, is_new=is_new), len(entity.text), as_new=is_new)
-            self._kept.move_to_end(key)
+            with self._lock:
+                if key in self._kept:
+                    self._kept.move_to_end(key)
             if not normalize:
                 return kept.parsed
             if kept.normalized is None:
@@ -74,13 +79,14 @@ class Parser:
         return parsed
 
     def _keep(self, key: tuple[Any, ...], parsed: ParsedSchema, size: int, *, as_new: bool) -> _Kept:
-        replaced = self._kept.get(key)
-        self._characters += size - (0 if replaced is None else replaced.size)
-        kept = self._kept[key] = _Kept(parsed, size, as_new=as_new)
-        while len(self._kept) > 1 and (len(self._kept) > _MOST_KEPT or self._characters > _MOST_KEPT_CHARACTERS):
-            oldest = next(each for each in self._kept if each != key)
-            self._characters -= self._kept.pop(oldest).size
-        return kept
+        with self._lock:
+            replaced = self._kept.get(key)
+            self._characters += size - (0 if replaced is None else replaced.size)
+            kept = self._kept[key] = _Kept(parsed, size, as_new=as_new)
+            while len(self._kept) > 1 and (len(self._kept) > _MOST_KEPT or self._characters > _MOST_KEPT_CHARACTERS):
+                oldest = next(each for each in self._kept if each != key)
+                self._characters -= self._kept.pop(oldest).size
+            return kept
 
     def resolved(self, entity: SchemaEntity, context: str, *, is_new: bool = False) -> tuple[Reference, ...]:
         """Its references, with the latest version's number in place of "latest". Raises Unprocessable."""

@@ -52,3 +52,13 @@ def test_the_default_context_needs_no_name(api: Api, subject: str) -> None:
 
 def test_a_colon_is_no_part_of_a_context(api: Api) -> None:
     assert api.error("GET", "/contexts/a:b/subjects") == (400, 400)
+
+
+def test_forgets_a_context_without_subjects(api: Api, subject: str) -> None:
+    api.register(f":.brief:{subject}", V1)
+    assert api.error("DELETE", "/contexts/brief") == (422, 42211)
+    for path in (f"/subjects/:.brief:{subject}", f"/subjects/:.brief:{subject}?permanent=true"):
+        assert api("DELETE", path)[0] == 200
+    assert ".brief" in api("GET", "/contexts")[1]
+    assert api("DELETE", "/contexts/.brief") == (204, None)
+    assert ".brief" not in api("GET", "/contexts")[1]

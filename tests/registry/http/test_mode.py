@@ -63,3 +63,19 @@ def test_the_mode_of_a_context(api: Api, subject: str) -> None:
     assert api("PUT", "/contexts/closed/mode", {"mode": "READONLY"})[0] == 200
     assert api("GET", "/mode/:.closed:") == (200, {"mode": "READONLY"})
     assert api.error("POST", f"/contexts/closed/subjects/{subject}/versions", {"schema": V1}) == (422, 42205)
+
+
+def test_the_modes_of_a_context_and_its_subjects_go_at_once(api: Api, subject: str) -> None:
+    for name in (":.many:", f":.many:{subject}", f":.many:{subject}-2", subject):
+        assert api("PUT", f"/mode/{name}", {"mode": "READONLY"})[0] == 200
+    assert api("DELETE", "/mode/:.many:?recursive=true") == (200, {"mode": "READONLY"})
+    for name in (":.many:", f":.many:{subject}", f":.many:{subject}-2"):
+        assert api.error("GET", f"/mode/{name}") == (404, 40409)
+    assert api("GET", f"/mode/{subject}") == (200, {"mode": "READONLY"})
+    assert api("DELETE", "/mode/:.many:?recursive=true") == (200, {})
+
+
+def test_null_takes_a_mode_away(api: Api, subject: str) -> None:
+    api("PUT", f"/mode/{subject}", {"mode": "READONLY"})
+    assert api("PUT", f"/mode/{subject}", {"mode": None}) == (200, {"mode": None})
+    assert api.error("GET", f"/mode/{subject}") == (404, 40409)

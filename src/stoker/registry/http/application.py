@@ -16,6 +16,7 @@ from stoker.registry.http import refusals
 from stoker.registry.http.authentication import Users
 from stoker.registry.http.call import Call, ToForward
 from stoker.registry.http.forwarding import Forwarder, PrimaryUnreachable
+from stoker.registry.http.large_schemas import LargeSchemas
 from stoker.registry.http.limits import Limits
 from stoker.registry.http.media_types import is_consumed, negotiated
 from stoker.registry.http.names import within_context
@@ -52,6 +53,7 @@ class Application:
         self._service = service
         self._users = users
         self._limits = limits
+        self._large = LargeSchemas()
         self._is_read_only = read_only
         self._router = Router((*ROUTES, _DESCRIPTION))
         self._forwarder = Forwarder(limits)
@@ -63,7 +65,7 @@ class Application:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif scope["type"] == "http":
-            call = Call(scope, receive, self._service, self._limits, is_read_only=self._is_read_only)
+            call = Call(scope, receive, self._service, self._limits, self._large, is_read_only=self._is_read_only)
             try:
                 response = await self._answer(call)
             except ClientDisconnect:

@@ -11,6 +11,7 @@ from starlette.types import Message, Receive, Scope
 
 from stoker.registry.errors import not_permitted
 from stoker.registry.http import refusals
+from stoker.registry.http.large_schemas import LargeSchemas
 from stoker.registry.http.limits import Limits
 from stoker.registry.http.media_types import V1
 from stoker.registry.registry import Change, Registry
@@ -49,6 +50,7 @@ class Call:
         "account",
         "headers",
         "is_read_only",
+        "large",
         "limits",
         "media_type",
         "method",
@@ -59,7 +61,14 @@ class Call:
     )
 
     def __init__(
-        self, scope: Scope, receive: Receive, service: Service, limits: Limits, *, is_read_only: bool = False
+        self,
+        scope: Scope,
+        receive: Receive,
+        service: Service,
+        limits: Limits,
+        large: LargeSchemas,
+        *,
+        is_read_only: bool,
     ) -> None:
         self.scope = scope
         self.method: str = scope["method"]
@@ -67,6 +76,7 @@ class Call:
         self.service = service
         self.registry: Registry = service.registry
         self.limits = limits
+        self.large = large
         self.is_read_only = is_read_only
         self.media_type = V1
         self.query: dict[str, list[str]] = {}
