@@ -81,7 +81,10 @@ def _append(
                     raise AppendRefused(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {partition} is offline")
                 if is_transactional(records):
                     admitted.check(partition)
-                appended = log.append(records, leader_epoch=partition.leader_epoch, at_once=True)
+                header = None
+                if log.config.validates_schema_ids:
+                    records, header = node.schema_validation.validate_at_once(log, records)
+                appended = log.append(records, leader_epoch=partition.leader_epoch, valid_header=header, at_once=True)
             except RecordsMustBeRead:
                 # The frame's memory is reused after this function, so the batch is copied.
                 to_read.append((partition, memoryview(bytearray(records or b"")), topic_outcomes, len(topic_outcomes)))
@@ -160,7 +163,10 @@ async def _read_then_append(
         try:
             if log is None:
                 raise AppendRefused(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {partition} is offline")
-            valid, header = await node.read_records(partial(log.validate, records))
+            if log.config.validates_schema_ids:
+                valid, header = await node.schema_validation.validate(log, records)
+            else:
+                valid, header = await node.read_records(partial(log.validate, records))
             check_still_admitted(node, call, partition, header, version)
             appended = log.append(valid, leader_epoch=partition.leader_epoch, valid_header=header)
         except AppendRefused as refusal:

@@ -16,6 +16,7 @@ from stoker.broker.config.broker_share_settings import BROKER_SHARE_SETTINGS
 from stoker.broker.config.broker_socket_settings import BROKER_SOCKET_SETTINGS
 from stoker.broker.config.broker_transaction_settings import BROKER_TRANSACTION_SETTINGS
 from stoker.broker.config.client_metrics_settings import CLIENT_METRICS_SETTINGS
+from stoker.broker.config.confluent_topic_settings import CONFLUENT_TOPIC_SETTINGS
 from stoker.broker.config.group_settings import GROUP_SETTINGS
 from stoker.broker.config.setting import (
     DAY_MS,
@@ -65,6 +66,7 @@ What differs from Apache Kafka:
 _SECTIONS: Final[tuple[tuple[str, tuple[Setting, ...]], ...]] = (
     ("Stoker's own", STOKER_SETTINGS),
     ("Topics", TOPIC_SETTINGS),
+    ("Topics: schema validation, as in Confluent Server", CONFLUENT_TOPIC_SETTINGS),
     ("Broker: the node", BROKER_NODE_SETTINGS),
     ("Broker: listeners, connections and requests", BROKER_SOCKET_SETTINGS),
     ("Broker: logs", BROKER_LOG_SETTINGS),
