@@ -10,10 +10,18 @@ from stoker.broker.schema_ids import GUID_MAGIC, GUID_SIZE, ID_MAGIC, ID_SIZE, S
 from stoker.errors import CorruptRecords
 from stoker.log.errors import AppendRefused
 from stoker.log.validation import MAX_DECOMPRESSED_BYTES, MAX_RECORDS_READ, QUICKLY_READ_BYTES
+from stoker.wire.compression import decompress
 from stoker.wire.error_codes import ErrorCode
-from stoker.wire.record_batch import ATTRIBUTES_OFFSET, CODEC_MASK, HEADER_SIZE, iterate_records, read_header
+from stoker.wire.record_batch import (
+    ATTRIBUTES_OFFSET,
+    CODEC_MASK,
+    HEADER_SIZE,
+    BatchHeader,
+    decode_varint,
+    iterate_records,
+)
 
-_FEW_RECORDS: Final = 100
+_FEW_RECORDS: Final = 200
 """Up to here it is quicker to look at one record after the other."""
 _LOW_ATTRIBUTES: Final = ATTRIBUTES_OFFSET + 1
 _MOST_ERRORS: Final = 10_000
@@ -30,16 +38,16 @@ def is_quickly_checked(batch: memoryview) -> bool:
     return len(batch) <= QUICKLY_READ_BYTES and (len(batch) < HEADER_SIZE or not batch[_LOW_ATTRIBUTES] & CODEC_MASK)
 
 
-def check_schema_ids(batch: memoryview, rules: SchemaRules) -> None:
+def check_schema_ids(batch: memoryview, header: BatchHeader, rules: SchemaRules) -> None:
     """Raises AppendRefused with INVALID_RECORD, naming the records that break a rule, for a batch that is valid otherwise."""
-    count = read_header(batch).record_count
+    count = header.record_count
     if count > MAX_RECORDS_READ:
         raise AppendRefused(
             ErrorCode.INVALID_RECORD,
             f"{count} records are more than the {MAX_RECORDS_READ} that a batch may have where schemas are validated",
         )
     try:
-        problems = _problems(batch, count, rules)
+        problems = _problems(batch, header, rules)
         errors = tuple((index, problem) for (index, problem), _ in zip(problems, range(_MOST_ERRORS), strict=False))
     except CorruptRecords as error:
         raise AppendRefused(ErrorCode.INVALID_RECORD, str(error)) from error
@@ -54,16 +62,53 @@ def check_schema_ids(batch: memoryview, rules: SchemaRules) -> None:
         )
 
 
-def _problems(batch: memoryview, count: int, rules: SchemaRules) -> Iterable[tuple[int, str]]:
-    if count > _FEW_RECORDS and len(batch) > QUICKLY_READ_BYTES:
+def _problems(batch: memoryview, header: BatchHeader, rules: SchemaRules) -> Iterable[tuple[int, str]]:
+    packed = batch[HEADER_SIZE:]
+    body = decompress(header.codec, packed, MAX_DECOMPRESSED_BYTES) if header.codec else bytes(packed)
+    if header.record_count > _FEW_RECORDS and len(body) > QUICKLY_READ_BYTES:
         from stoker.broker.schema_id_columns import problems_by_columns
 
-        return problems_by_columns(batch, rules)
+        return problems_by_columns(body, header.record_count, rules)
+    if _are_surely_right(body, header.record_count, rules):
+        return ()
     return (
         (index, problem)
         for index, record in enumerate(iterate_records(batch, MAX_DECOMPRESSED_BYTES))
         for problem in problems_of(rules, record.key, record.value, record.headers)
     )
+
+
+def _are_surely_right(body: bytes, count: int, rules: SchemaRules) -> bool:
+    """Whether these records have no headers and keep the rules. They nearly always do, and this takes half the time."""
+    keys = next((rule.known.by_id for rule in rules if rule.is_key), None)
+    values = next((rule.known.by_id for rule in rules if not rule.is_key), None)
+    position = 0
+    try:
+        for _ in range(count):
+            length, position = decode_varint(body, position)
+            end = position + length
+            position += 1  # attributes, then the deltas of timestamp and offset
+            while body[position] > 127:
+                position += 1
+            position += 1
+            while body[position] > 127:
+                position += 1
+            position += 1
+            for known in (keys, values):
+                length, position = decode_varint(body, position)
+                if length != -1:
+                    if length < 0 or (
+                        known is not None
+                        and (length <= ID_SIZE or body[position : position + ID_SIZE + 1] not in known)
+                    ):
+                        return False
+                    position += length
+            if body[position] or position + 1 != end:
+                return False
+            position = end
+    except (IndexError, CorruptRecords):
+        return False
+    return position == len(body)
 
 
 def problems_of(rules: SchemaRules, key: bytes | None, value: bytes | None, headers: Headers) -> Sequence[str]:

@@ -11,10 +11,8 @@ import numpy as np
 from stoker.broker.schema_id_check import Headers, problems_of
 from stoker.broker.schema_ids import GUID_SIZE, ID_SIZE, SchemaRule, SchemaRules
 from stoker.errors import CorruptRecords
-from stoker.log.validation import MAX_DECOMPRESSED_BYTES
 from stoker.wire.batch_columns import Bytes, Integers
-from stoker.wire.compression import decompress
-from stoker.wire.record_batch import HEADER_SIZE, headers_at, read_header
+from stoker.wire.record_batch import headers_at
 from stoker.wire.record_columns import Flags, RecordColumns, read_records
 
 _MOST_REMEMBERED: Final = 1000
@@ -22,11 +20,9 @@ _PREFIX_SIZE: Final = ID_SIZE + 1
 _LOOKED_AT: Final = GUID_SIZE + 1
 
 
-def problems_by_columns(batch: memoryview, rules: SchemaRules) -> Iterator[tuple[int, str]]:
-    """Index and problem of each record that breaks a rule. Raises CorruptRecords."""
-    header = read_header(batch)
-    body = decompress(header.codec, batch[HEADER_SIZE:], MAX_DECOMPRESSED_BYTES)
-    columns = read_records([body], np.array([header.record_count]))
+def problems_by_columns(body: bytes, count: int, rules: SchemaRules) -> Iterator[tuple[int, str]]:
+    """Index and problem of each of these records that breaks a rule. Raises CorruptRecords."""
+    columns = read_records([body], np.array([count]))
     are_wrong = np.zeros(len(columns), dtype=bool)
     for rule in rules:
         if rule.header.encode() in body:

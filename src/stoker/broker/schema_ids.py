@@ -76,7 +76,6 @@ class SchemaIds:
 
     def __init__(self) -> None:
         self._versions: dict[str, dict[int, SchemaVersion]] = {}
-        self._known: dict[Subjects, KnownSchemas] = {}
 
     def replay(self, key: bytes | None, value: bytes | None) -> bool:
         """Take in a record; false for one that makes no sense, which is left out: it must not stop the reader."""
@@ -100,34 +99,24 @@ class SchemaIds:
 
     def _put(self, subject: str, version: int, schema: SchemaVersion | None) -> None:
         versions = self._versions.setdefault(subject, {})
-        if versions.get(version) != schema:
-            self._known.clear()
-            if schema is None:
-                del versions[version]
-            else:
-                versions[version] = schema
+        if schema is not None:
+            versions[version] = schema
+        else:
+            versions.pop(version, None)
         if not versions:
             del self._versions[subject]
 
     def _delete_up_to(self, subject: str, last: int) -> None:
-        versions = self._versions.get(subject, {})
-        for version in [version for version in versions if version <= last]:
+        for version in [version for version in self._versions.get(subject, ()) if version <= last]:
             self._put(subject, version, None)
 
-    def known_already(self, subjects: Subjects) -> KnownSchemas | None:
-        """What `known` gives, if nothing has to be done for it."""
-        return self._known.get(subjects)
-
     def known(self, subjects: Subjects) -> KnownSchemas:
-        """The schemas of these subjects. It is remembered until a schema comes or goes."""
-        known = self._known.get(subjects)
-        if known is None:
-            schemas = [schema for versions in self._of(subjects) for schema in versions.values()]
-            known = self._known[subjects] = KnownSchemas(
-                frozenset(ID_MAGIC + schema.schema_id for schema in schemas),
-                frozenset(GUID_MAGIC + schema.guid for schema in schemas if schema.guid is not None),
-            )
-        return known
+        """The schemas of these subjects as of now."""
+        schemas = [schema for versions in self._of(subjects) for schema in versions.values()]
+        return KnownSchemas(
+            frozenset(ID_MAGIC + schema.schema_id for schema in schemas),
+            frozenset(GUID_MAGIC + schema.guid for schema in schemas if schema.guid is not None),
+        )
 
     def _of(self, subjects: Subjects) -> Iterator[dict[int, SchemaVersion]]:
         if not subjects.is_prefix:

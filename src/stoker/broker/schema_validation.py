@@ -14,7 +14,7 @@ from typing import Any, Final
 from stoker.broker.log_replay import batches_in
 from stoker.broker.partitions import Partitions
 from stoker.broker.schema_id_check import check_schema_ids, is_quickly_checked
-from stoker.broker.schema_ids import KnownSchemas, SchemaIds, SchemaRule, SchemaRules, Subjects
+from stoker.broker.schema_ids import SchemaIds, SchemaRule, SchemaRules, Subjects
 from stoker.errors import CorruptRecords
 from stoker.log.config import RECORD_NAME_STRATEGY, TOPIC_NAME_STRATEGY, LogConfig
 from stoker.log.errors import AppendRefused, LogError, RecordsMustBeRead
@@ -45,6 +45,8 @@ class SchemaValidation:
         self._schemas = SchemaIds()
         self._next_offset = 0
         """All that is before it in the log is taken in."""
+        self._rules_of_topics: dict[str, tuple[LogConfig, SchemaRules]] = {}
+        """By topic, with the settings they follow from. Forgotten when there is something new in `_schemas`."""
         self._catching_up = asyncio.Lock()
 
     def validate_at_once(self, log: PartitionLog, records: memoryview) -> tuple[memoryview, BatchHeader]:
@@ -65,13 +67,10 @@ class SchemaValidation:
         schemas_log = self._schemas_log(log)
         if schemas_log is not self._log or schemas_log.last_stable_offset != self._next_offset:
             raise RecordsMustBeRead
-        rules = []
-        for is_key, subjects in _subjects_of(log.topic, log.config):
-            known = self._schemas.known_already(subjects)
-            if known is None:
-                raise RecordsMustBeRead
-            rules.append(SchemaRule(is_key, subjects, known))
-        return tuple(rules)
+        config, rules = self._rules_of_topics.get(log.topic, (None, ()))
+        if config is not log.config:
+            raise RecordsMustBeRead
+        return rules
 
     async def _rules(self, log: PartitionLog) -> SchemaRules:
         """The same, by all that was in `_schemas` when this was called. Raises AppendRefused."""
@@ -84,12 +83,12 @@ class SchemaValidation:
                 raise AppendRefused(
                     ErrorCode.KAFKA_STORAGE_ERROR, f"{_why_looked_at(log)}, but {SCHEMAS_TOPIC} cannot be read: {error}"
                 ) from error
-            schemas = self._schemas
-            wanted = _subjects_of(log.topic, log.config)
-            known: list[KnownSchemas] = await self._read_records(
-                lambda: [schemas.known(subjects) for _, subjects in wanted]
-            )
-        return tuple(SchemaRule(is_key, subjects, each) for (is_key, subjects), each in zip(wanted, known, strict=True))
+            config = log.config
+            remembered_config, rules = self._rules_of_topics.get(log.topic, (None, ()))
+            if remembered_config is not config:
+                rules = await self._read_records(partial(_rules_of, log.topic, config, self._schemas))
+                self._rules_of_topics[log.topic] = config, rules
+            return rules
 
     def _schemas_log(self, log: PartitionLog) -> PartitionLog:
         partition = self._partitions.find(SCHEMAS_TOPIC, 0)
@@ -108,7 +107,10 @@ class SchemaValidation:
     async def _catch_up(self, log: PartitionLog) -> None:
         if log is not self._log:  # the first time, or the topic was deleted and made again
             self._log, self._schemas, self._next_offset = log, SchemaIds(), log.log_start_offset
+            self._rules_of_topics.clear()
         stable = log.last_stable_offset
+        if self._next_offset < stable:
+            self._rules_of_topics.clear()
         while self._next_offset < stable:
             offset = max(self._next_offset, log.log_start_offset)
             piece = log.read(offset, _READ_BYTES, at_least_one_batch=True, up_to_offset=stable)
@@ -118,13 +120,15 @@ class SchemaValidation:
                 return
             take_in = partial(_take_in, self._schemas, piece, offset, aborted, log.directory)
             self._next_offset = await self._read_records(take_in)
+            if self._next_offset <= offset:
+                raise CorruptRecords(f"{log.directory} has no whole batch at offset {offset}")
 
 
 def _validated(
     log: PartitionLog, records: memoryview, rules: SchemaRules, *, at_once: bool = False
 ) -> tuple[memoryview, BatchHeader]:
     valid, header = log.validate(records, at_once=at_once)
-    check_schema_ids(valid, rules)
+    check_schema_ids(valid, header, rules)
     return valid, header
 
 
@@ -158,14 +162,15 @@ def _is_aborted(header: BatchHeader, aborted: Sequence[AbortedTransaction]) -> b
     )
 
 
-def _subjects_of(topic: str, config: LogConfig) -> list[tuple[bool, Subjects]]:
-    """Whether of keys or of values, and under which subjects their schemas are."""
-    found = []
+def _rules_of(topic: str, config: LogConfig, schemas: SchemaIds) -> SchemaRules:
+    rules = []
     if config.confluent_key_schema_validation:
-        found.append((True, _subjects(topic, "key", config.confluent_key_subject_name_strategy)))
+        subjects = _subjects(topic, "key", config.confluent_key_subject_name_strategy)
+        rules.append(SchemaRule(True, subjects, schemas.known(subjects)))
     if config.confluent_value_schema_validation:
-        found.append((False, _subjects(topic, "value", config.confluent_value_subject_name_strategy)))
-    return found
+        subjects = _subjects(topic, "value", config.confluent_value_subject_name_strategy)
+        rules.append(SchemaRule(False, subjects, schemas.known(subjects)))
+    return tuple(rules)
 
 
 def _subjects(topic: str, what: str, strategy: str) -> Subjects:

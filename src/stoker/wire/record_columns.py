@@ -162,22 +162,24 @@ def _walk(
     """Batch by batch, for few batches of many records. Python only goes from length to length; numpy checks them."""
     starts: list[int] = []
     add = starts.append
-    stops = body_ends.tolist()
-    for count, position, body_end in zip(counts.tolist(), body_starts.tolist(), stops, strict=True):
-        for index in range(count):
-            if not 0 <= position < body_end:
-                raise CorruptRecords(f"record {index} of a batch of {count} begins where the batch has ended")
-            add(position)
-            byte = buffer[position]
-            if byte < 128:
-                position += (byte >> 1) + 1
-            elif (second := buffer[position + 1]) < 128:
-                position += ((byte & 127 | second << 7) >> 1) + 2
-            else:
-                length, position = decode_varint(buffer, position)
-                position += length
+    for count, position, body_end in zip(counts.tolist(), body_starts.tolist(), body_ends.tolist(), strict=True):
+        try:
+            for _ in range(count):
+                add(position)
+                byte = buffer[position]
+                if byte < 128:
+                    position += (byte >> 1) + 1
+                else:
+                    second = buffer[position + 1]
+                    if second < 128:
+                        position += (byte - 128 >> 1) + (second << 6) + 2
+                    else:
+                        length, position = decode_varint(buffer, position)
+                        position += length
+        except IndexError:
+            position = -1
         if position != body_end:
-            raise CorruptRecords(f"a batch of {count} records has {body_end - position} bytes after the last")
+            raise CorruptRecords(f"a batch of {count} records in {body_end} bytes has other lengths than it says")
     begins = np.array(starts, np.int64)
     lengths, contents = _varints_at(data, begins)
     _refuse(lengths < 0, "a negative length")
