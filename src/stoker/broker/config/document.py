@@ -58,6 +58,8 @@ What differs from Apache Kafka:
 
 - The name of a Java class is taken as it stands: there is no class path to look in, and no class is run.
 - `listeners` may only use PLAINTEXT so far, and a controller's listener is not opened.
+- Topics have four settings of Confluent Server, for records that must have a registered schema:
+  [schema validation](schema-validation.md).
 - The number of threads may change by more than half or double at a time: Stoker has no such threads.
 - A file is read as UTF-8, and as Latin-1 only if it is not UTF-8.
 - `min.insync.replicas` may be set for one broker and removed for all: Stoker has no eligible leader replicas (KIP-966) that forbid it.
