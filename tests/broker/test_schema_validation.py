@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from stoker.wire.compression import Codec
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from stoker.wire.messages.init_producer_id import InitProducerIdRequest
-from stoker.wire.messages.produce import PartitionProduceResponse
+from stoker.wire.messages.produce import PartitionProduceResponse, ProduceRequest
 from stoker.wire.record_batch import Record, build_batch, iterate_records
 from tests.clients.client import BrokerRefused
 from tests.clients.client import Record as ProducedRecord
@@ -289,6 +289,23 @@ def test_subject_name_strategies(admin: AdminClient, connection: RawConnection) 
     assert answer.record_errors[0].batch_index_error_message == (
         "schema id 104 of the value is not registered under any subject"
     )
+
+
+def test_producers_beside_each_other_while_schemas_are_registered(topic: str, broker: stoker.Broker) -> None:
+    """Small batches and large, on several connections: each is judged by what was registered before it came."""
+    small = build_batch([Record(timestamp=now(), value=framed(1))])
+    large = build_batch([Record(timestamp=now(), value=framed(2, bytes(50)))] * 1000)
+    with ExitStack() as stack:
+        writer, *producers = [stack.enter_context(RawConnection(broker.bootstrap_servers)) for _ in range(5)]
+        for _ in range(5):
+            for producer in producers:
+                for batch in (small, large, small):
+                    producer.send(produce_request(topic, batch), 9)
+        for schema_id in range(10, 40):
+            write(writer, SCHEMAS, registered(f"{topic}-value", schema_id, schema_id))
+            assert takes(writer, topic, framed(schema_id))
+        answers = [producer.receive(ProduceRequest, 9)[1] for producer in producers for _ in range(15)]
+    assert {answer.responses[0].partition_responses[0].error_code for answer in answers} == {ErrorCode.NONE}
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------

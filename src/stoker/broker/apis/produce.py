@@ -3,6 +3,8 @@
 Behaves as Kafka 4: one batch a partition and request, message format 2 only, acks 0, 1 and -1 (with one replica the
 last two mean the same). acks=0 gets no reply, and a closed connection when something failed. A topic whose
 `flush.messages` is due is flushed to the disk before the reply, together with all that waits for the same flush.
+Where a topic wants registered schemas (`confluent.value.schema.validation`), as Confluent Server has it, records without
+one are refused by INVALID_RECORD and named by their index in the batch, and nothing of the batch is appended.
 A batch of a transaction is taken if its partition is in the transaction, which is verified once a transaction; from
 version 12 on it is put there (KIP-890).
 Left out: tiered storage.
