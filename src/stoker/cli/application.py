@@ -89,3 +89,13 @@ def broker(context: typer.Context) -> None:
     from stoker.cli.broker import main
 
     raise typer.Exit(main(context.args))
+
+
+@application.command(
+    "registry", add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)
+def registry(context: typer.Context) -> None:
+    """Run a schema registry until Ctrl-C or SIGTERM."""
+    from stoker.cli.registry import main
+
+    raise typer.Exit(main(context.args))
