@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from stoker.registry.records import MalformedRecord, RegistryRecord, decode_record
 
@@ -58,6 +58,11 @@ class LogReader:
         self._consumer.close()
 
     def _run(self) -> None:
+        try:
+            # One who assigns a topic that librdkafka has not heard of waits half a second for it.
+            self._consumer.list_topics(self._topic, _POLL_SECONDS)
+        except KafkaException as problem:
+            logger.info("reading %s: %s", self._topic, problem)
         self._consumer.assign([TopicPartition(self._topic, 0, OFFSET_BEGINNING)])
         while not self._stopping.is_set():
             first = self._consumer.poll(_POLL_SECONDS)
