@@ -48,8 +48,9 @@ def version_not_found(version: int | str) -> NotFound:
     return NotFound(40402, f"Version {version} not found.")
 
 
-def schema_not_found(schema_id: int | None = None) -> NotFound:
-    return NotFound(40403, "Schema not found" if schema_id is None else f"Schema {schema_id} not found")
+def schema_not_found(which: int | str | None = None) -> NotFound:
+    """By its id or guid, if it was asked for by one."""
+    return NotFound(40403, "Schema not found" if which is None else f"Schema {which} not found")
 
 
 def subject_soft_deleted(subject: str) -> NotFound:

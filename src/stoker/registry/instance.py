@@ -29,6 +29,8 @@ _TIMED_OUT: Final = 50002
 _TOO_LARGE: Final = 42209
 _ATTEMPTS: Final = 3
 _PAUSE_SECONDS: Final = 0.5
+_ELECTION_SECONDS: Final = 5
+"""For the election itself, when the session of the one before is over."""
 _NOOP: Final = RegistryRecord(NoopKey(), None)
 
 
@@ -56,6 +58,7 @@ class Instance:
         self._result = Result(Standing.UNDECIDED)
         self._elector: Elector | None = None
         self._decided = asyncio.Event()
+        self._next_result = asyncio.Event()
         # Of the log.
         self._replayed_offset = -1
         self._reader: LogReader | None = None
@@ -139,10 +142,22 @@ class Instance:
     def is_primary_known(self) -> bool:
         return self._result.standing is not Standing.UNDECIDED
 
+    async def another_primary(self, than: str) -> bool:
+        """Wait until the writes belong to another one than the instance at this URL; False if that takes too long."""
+        try:
+            async with asyncio.timeout(self._options.session_timeout_ms / 1000 + _ELECTION_SECONDS):
+                while self.primary_url == than:
+                    await self._next_result.wait()
+        except TimeoutError:
+            return False
+        return True
+
     def _elected(self, result: Result) -> None:
         if result == self._result:
             return
         self._result = result
+        self._next_result.set()
+        self._next_result = asyncio.Event()
         if result.standing is Standing.PRIMARY:
             logger.info("this instance takes the writes")
             self._taking_over = self._loop.create_task(self._take_over())

@@ -43,7 +43,9 @@ def prepare_topic(cluster: Cluster, name: str) -> str:
 
 def _create(cluster: Cluster, name: str, replicas: int) -> None:
     if replicas < _MOST_REPLICAS:
-        logger.info("the topic %s is made with %d replicas: there are no more brokers", name, replicas)
+        logger.info(
+            "the topic %s is made with %d of %d replicas: there are no more brokers", name, replicas, _MOST_REPLICAS
+        )
     try:
         create_topic(cluster, name, partitions=1, replication_factor=replicas, configs={_POLICY: _COMPACT})
     except KafkaRefused as refused:

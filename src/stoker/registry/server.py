@@ -12,6 +12,7 @@ from stoker.errors import StokerError
 from stoker.registry.config import Listener, RegistryConfig
 from stoker.registry.election import Identity
 from stoker.registry.http.application import application
+from stoker.registry.http.settings import HttpSettings
 from stoker.registry.instance import Instance, InstanceOptions
 
 _BACKLOG: Final = 2048
@@ -34,15 +35,18 @@ class RegistryServer:
         self._instance = Instance(self._instance_options())
         self._http = _Http(
             uvicorn.Config(
-                application(self._instance, auth_file=config.auth_file, read_only=config.is_read_only),
+                application(self._instance, settings=self._http_settings()),
                 http="httptools",
-                lifespan="off",
+                lifespan="on",
                 access_log=False,
                 log_config=None,
                 server_header=False,
                 timeout_graceful_shutdown=_LAST_REQUESTS_SECONDS,
             )
         )
+
+    def _http_settings(self) -> HttpSettings:
+        return HttpSettings(users_file=self._config.auth_file, read_only=self._config.is_read_only)
 
     def _instance_options(self) -> InstanceOptions:
         config = self._config

@@ -1,7 +1,6 @@
 """What answers requests needs to know of the one who keeps the schemas."""
 
 from collections.abc import Callable
-from http import HTTPStatus
 from typing import Protocol, TypeVar
 
 from stoker.registry.errors import Unavailable
@@ -13,9 +12,7 @@ R = TypeVar("R")
 class NotPrimary(Unavailable):
     """Another instance takes the writes, the one at `url`; None while nobody is known to."""
 
-    status = HTTPStatus.INTERNAL_SERVER_ERROR
-
-    def __init__(self, url: str | None) -> None:
+    def __init__(self, url: str | None = None) -> None:
         super().__init__(50004, "Leader not known.")
         self.url = url
 
@@ -31,3 +28,6 @@ class Service(Protocol):
 
     async def change(self, decide: Callable[[Registry], Change[R]]) -> R:
         """Decide, write, and wait until it is in force here. Raises RegistryError, of which NotPrimary is one."""
+
+    async def another_primary(self, than: str) -> bool:
+        """Wait until the writes belong to another one than the instance at this URL; False if that takes too long."""
