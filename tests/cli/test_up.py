@@ -74,6 +74,7 @@ def test_who_cannot_wait_presses_twice(tmp_path: Path) -> None:
         children = running.children()
         os.kill(children["registry"], signal.SIGSTOP)  # it will not stop by itself
         running.process.send_signal(signal.SIGINT)
+        wait_until(lambda: "stoker up: SIGINT came, stopping; a second one forces it" in running.lines)
         running.process.send_signal(signal.SIGINT)
         assert running.wait() == 130
     assert running.lines[-1] == "stoker up: forced to stop"
@@ -143,7 +144,7 @@ def test_ctrl_c_at_a_terminal(tmp_path: Path, env: dict[str, str], coloured: boo
     os.close(terminal)
     assert running.returncode == 0
     assert (b"\x1b[36mbroker   |\x1b[0m" in shown) == coloured
-    assert b"SIGINT came" not in shown, "it was for `up` alone"
+    assert b"shutting down: SIGINT came" not in shown, "it was for `up` alone"
 
 
 def test_a_usage_that_is_wrong() -> None:

@@ -168,6 +168,8 @@ class Parts:
         code = 0
         if isinstance(why, _Ended):
             code = self._explain(why.part)
+        else:
+            self.say(f"stoker up: {why.number.name} came, stopping; a second one forces it")
         for name in reversed(list(self._running)):
             process = self._running[name]
             if process.poll() is None:
