@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.faults.broker_process import STOKER
+from tests.faults.stoker_process import STOKER
 
 WAIT_SECONDS: Final = 60.0
 

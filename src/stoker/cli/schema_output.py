@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from stoker.cli.output import print_table
@@ -47,17 +47,17 @@ def _reasons(messages: Iterable[object]) -> Iterable[Mapping[str, object]]:
     yield from waiting
 
 
-def print_reasons(reasons: Iterable[Mapping[str, object]]) -> None:
+def lines_of(reasons: Iterable[Mapping[str, object]]) -> Iterator[str]:
     """One a line, below the version they are about."""
     about: object = None
     for reason in reasons:
         version = reason.get("version")
         if version != about:
             about = version
-            print(f"version {version}:")
+            yield f"version {version}:"
         rule, path = reason.get("rule"), reason.get("path")
         origin = " ".join(str(word) for word in (rule, f"at {path}" if path else None) if word)
-        print(f"  - {reason['message']}{f' ({origin})' if origin else ''}")
+        yield f"  - {reason['message']}{f' ({origin})' if origin else ''}"
 
 
 def pretty(schema_type: str, text: str) -> str:
@@ -123,7 +123,7 @@ def levels() -> list[dict[str, str]]:
 
 
 _RULES: Final = {
-    (False, False): ("nothing", "any change", "nobody is protected"),
+    (False, False): ("nothing", "any change", "up to you"),
     (True, False): ("the new schema reads old data", "remove fields, add fields with a default", "consumers"),
     (False, True): ("the old schema reads new data", "add fields, remove fields with a default", "producers"),
     (True, True): ("each reads the other's data", "add and remove fields with a default", "either"),

@@ -176,25 +176,18 @@ def register(
 ) -> None:
     """Register a schema as the next version of a subject, unless the subject has it already."""
     from stoker.cli.schema_files import read_schema
+    from stoker.cli.schema_registration import registered
 
     request = read_schema(file, type_, reference or [])
     request |= {name: number for name, number in (("id", schema_id), ("version", version)) if number is not None}
     with connect_registry(registry_url, user) as registry:
-        known = registry.lookup(subject, request, normalize=normalize)
-        if known is not None and schema_id in (None, known["id"]) and version in (None, known["version"]):
-            stored = known
-        else:
-            known = None
-            stored = registry.register(subject, request, normalize=normalize)
-            if "version" not in stored:  # older registries tell the id alone
-                stored = registry.lookup(subject, request, normalize=normalize) or stored
+        done = registered(registry, subject, file, request, normalize=normalize)
     if json:
-        told = {"subject": subject, "version": stored.get("version"), "id": stored["id"]}
-        print_json(told | {"registered": known is None})
-    elif known is None:
-        print(f"Registered {subject} version {stored.get('version', 'unknown')}, id {stored['id']}.")
+        print_json({"subject": subject, "version": done.version, "id": done.schema_id, "registered": done.is_new})
+    elif done.is_new:
+        print(f"Registered {subject} version {done.version or 'unknown'}, id {done.schema_id}.")
     else:
-        print(f"{subject} has this schema already: version {stored['version']}, id {stored['id']}.")
+        print(f"{subject} has this schema already: version {done.version}, id {done.schema_id}.")
 
 
 @application.command(
@@ -224,7 +217,7 @@ def check(
 ) -> None:
     """Ask whether a schema may follow those of a subject. Registers nothing; exit code 0 if it may, 1 if not."""
     from stoker.cli.schema_files import read_schema
-    from stoker.cli.schema_output import Verdict, print_reasons
+    from stoker.cli.schema_output import Verdict, lines_of
     from stoker.registry.client import level_of
 
     request = read_schema(file, type_, reference or [])
@@ -237,7 +230,8 @@ def check(
     else:
         against = subject if version is None else f"{subject} version {version}"
         print(f"{file} is {'' if verdict.is_compatible else 'not '}compatible with {against} (level {level}).")
-        print_reasons(verdict.reasons)
+        for line in lines_of(verdict.reasons):
+            print(line)
     if not verdict.is_compatible:
         raise typer.Exit(FAILED)
 

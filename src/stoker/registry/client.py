@@ -22,8 +22,7 @@ from stoker.registry.entities import Json, Reference
 SUBJECT_NOT_FOUND: Final = 40401
 VERSION_NOT_FOUND: Final = 40402
 SCHEMA_NOT_FOUND: Final = 40403
-SUBJECT_SOFT_DELETED: Final = 40404
-VERSION_SOFT_DELETED: Final = 40406
+INCOMPATIBLE: Final = 409
 NO_CONFIG: Final = 40408
 NO_MODE: Final = 40409
 
