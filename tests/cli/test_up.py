@@ -90,11 +90,10 @@ def test_who_cannot_wait_presses_twice(tmp_path: Path) -> None:
     assert not any(is_running(pid) for pid in children.values())
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_stopped_while_it_starts(tmp_path: Path, number: signal.Signals) -> None:
+def test_stopped_while_it_starts(tmp_path: Path) -> None:
     running = UpProcess("--data-dir", str(tmp_path), "--host", "127.0.0.1", "--port", "0", "--registry-port", "0")
     wait_until(lambda: any("Stoker is ready" in line for line in running.lines))
-    assert running.stop(number) == 0
+    assert running.stop(signal.SIGTERM) == 0
     assert "Traceback" not in running.output
 
 
@@ -127,8 +126,7 @@ def test_a_directory_that_is_none(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(("env", "coloured"), [({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False)])
-def test_ctrl_c_at_a_terminal(tmp_path: Path, env: dict[str, str], coloured: bool) -> None:
+def test_ctrl_c_at_a_terminal(tmp_path: Path) -> None:
     """The terminal sends Ctrl-C to all that are in front: the parts must not be, or they would stop in no order."""
     terminal, theirs = pty.openpty()
     ports = ["--host", "127.0.0.1", "--port", "0", "--registry-port", "0"]
@@ -137,7 +135,7 @@ def test_ctrl_c_at_a_terminal(tmp_path: Path, env: dict[str, str], coloured: boo
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
-        env=os.environ | {"TERM": "xterm"} | env,
+        env=os.environ | {"TERM": "xterm", "NO_COLOR": ""},
         start_new_session=True,
     ) as running:
         os.close(theirs)
@@ -152,7 +150,7 @@ def test_ctrl_c_at_a_terminal(tmp_path: Path, env: dict[str, str], coloured: boo
             pass
     os.close(terminal)
     assert running.returncode == 0
-    assert (b"\x1b[36mbroker   |\x1b[0m" in shown) == coloured
+    assert b"\x1b[36mbroker   |\x1b[0m" in shown
     assert b"shutting down: SIGINT came" not in shown, "it was for `up` alone"
 
 

@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 from stoker.cli.failure import CommandFailed, no_such
-from stoker.registry.client import LATEST, SUBJECT_NOT_FOUND, RegistryClient, RegistryRefused
+from stoker.cli.schema_versions import no_such_version, versions_of
+from stoker.registry.client import LATEST, RegistryClient
 
 
 class Deletion(NamedTuple):
@@ -31,15 +32,15 @@ class Deletion(NamedTuple):
 
 def deletion_of(registry: RegistryClient, subject: str, version: str | None, *, permanent: bool) -> Deletion:
     """Raises CommandFailed for what is not there, or is deleted already."""
-    live = _versions(registry, subject, deleted=False)
-    every = _versions(registry, subject, deleted=True) if permanent or not live else live
+    live = versions_of(registry, subject)
+    every = versions_of(registry, subject, deleted=True) if permanent or not live else live
     if not every:
         raise no_such("subject", subject, registry.subjects())
     chosen = every if permanent else live
     if version is not None:
         number = max(chosen, default=0) if version.lower() == LATEST else _number(version)
         if number not in every:
-            raise CommandFailed(f"subject {subject!r} has no version {version}, only {', '.join(map(str, every))}")
+            raise no_such_version(subject, version, every)
         chosen = [number] if number in chosen else []
     if not chosen:
         raise CommandFailed(f"subject {subject!r} is deleted already; --permanent deletes it for good")
@@ -50,12 +51,3 @@ def deletion_of(registry: RegistryClient, subject: str, version: str | None, *, 
 
 def _number(version: str) -> int:
     return int(version) if version.isdecimal() and len(version) <= 10 else -1
-
-
-def _versions(registry: RegistryClient, subject: str, *, deleted: bool) -> list[int]:
-    try:
-        return registry.versions(subject, deleted=deleted)
-    except RegistryRefused as refused:
-        if refused.code == SUBJECT_NOT_FOUND:
-            return []
-        raise

@@ -10,6 +10,7 @@ from stoker.cli.colours import Colour, painted
 from stoker.cli.failure import CommandFailed, wrong_usage
 from stoker.cli.schema_files import read_schema
 from stoker.cli.schema_output import pretty
+from stoker.cli.schema_versions import existing_version, existing_versions
 from stoker.registry.client import LATEST, RegistryClient, type_of
 from stoker.registry.entities import Json
 from stoker.registry.evolution import Change, Difference, Evolution, UpgradeOrder, evolution
@@ -45,7 +46,7 @@ class Sides:
     def found(self, old: str | None, new: str | None) -> tuple[Side, Side]:
         """Without arguments the two latest versions; of one, that with the latest. Raises CommandFailed, WrongUsage."""
         if old is None:
-            versions = self._registry.versions(self._subject)
+            versions = existing_versions(self._registry, self._subject)
             if len(versions) < 2:
                 raise CommandFailed(
                     f"subject {self._subject!r} has one version: name a file to compare it with, or another version"
@@ -59,7 +60,7 @@ class Sides:
         return self._version(old), self._version(new) if _is_version(new) else self._file(Path(new))
 
     def _version(self, version: str) -> Side:
-        schema = self._registry.version(self._subject, version)
+        schema = existing_version(self._registry, self._subject, version)
         return Side(f"version {schema['version']}", schema, self._parsed(schema, is_new=False))
 
     def _file(self, path: Path) -> Side:

@@ -45,7 +45,7 @@ class Importer:
                     f"the registry has subject {key.subject!r} version {key.version}, which is not in {self._path}: import "
                     "into an empty registry, or into this one with --force"
                 )
-            if key in wanted and not _is_same(stored, wanted[key]):
+            if key in wanted and not self._is_same(stored, wanted[key]):
                 raise self._refused(wanted[key], f"the registry has another schema there, with id {stored.schema_id}")
         missing = [stored for stored in self._archive.schemas if stored.key not in there]
         dying = [
@@ -119,12 +119,15 @@ class Importer:
                 f'-d \'{{"mode": "{mode}"}}\''
             )
 
+    def _is_same(self, there: Stored, wanted: Stored) -> bool:
+        """What was written by hand may be spelled otherwise than a registry spells it."""
+        if there.schema_id != wanted.schema_id or there.schema == wanted.schema:
+            return there.schema_id == wanted.schema_id
+        found = self._registry.lookup(wanted.key.subject, wanted.schema, deleted=True)
+        return found is not None and found["version"] == wanted.key.version
+
     def _refused(self, stored: Stored, reason: str) -> CommandFailed:
         subject, version = stored.key
         return CommandFailed(
             f"{self._path} line {stored.line}: subject {subject!r} version {version}, id {stored.schema_id}: {reason}"
         )
-
-
-def _is_same(there: Stored, wanted: Stored) -> bool:
-    return there.schema_id == wanted.schema_id and there.schema.get("schema") == wanted.schema.get("schema")

@@ -1,18 +1,15 @@
 """`stoker schemas`: the schemas of a registry, listed, registered, checked, compared, deleted, carried elsewhere."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from stoker.cli.completion import complete_subjects
-from stoker.cli.failure import FAILED, CommandFailed, no_such, wrong_usage
+from stoker.cli.failure import FAILED, wrong_usage
 from stoker.cli.noun import examples, noun
 from stoker.cli.output import Json, Yes, confirm, print_json, print_table, say
 from stoker.cli.registry_connection import RegistryUrl, User, connect_registry
-
-if TYPE_CHECKING:
-    from stoker.registry.client import RegistryClient
 
 application = noun("schemas", "List, register, check, compare and delete the schemas of a registry.")
 
@@ -125,13 +122,14 @@ def show(
 ) -> None:
     """Show a schema: a version of a subject, or the one with an id."""
     from stoker.cli.schema_output import print_raw, print_schema_of_id, print_version
+    from stoker.cli.schema_versions import existing_version
     from stoker.registry.client import LATEST, level_of
 
     if (subject is None) == (schema_id is None) or (schema_id is not None and version is not None):
         wrong_usage("name either a subject, perhaps with --version, or an --id")
     with connect_registry(registry_url, user) as registry:
         if subject is not None:
-            schema = _version(registry, subject, version or LATEST)
+            schema = existing_version(registry, subject, version or LATEST)
             level = level_of(registry.config(subject, or_global=True))
             users = None
         else:
@@ -405,18 +403,3 @@ def _level(text: str | None) -> str | None:
 
     chosen = choices("level", text, _LEVELS)
     return chosen[0] if chosen else None
-
-
-def _version(registry: "RegistryClient", subject: str, version: str) -> dict[str, Any]:
-    """Raises CommandFailed, with what was perhaps meant, for a subject or version that does not exist."""
-    from stoker.registry.client import SUBJECT_NOT_FOUND, VERSION_NOT_FOUND, RegistryRefused
-
-    try:
-        return registry.version(subject, version)
-    except RegistryRefused as refused:
-        if refused.code == SUBJECT_NOT_FOUND:
-            raise no_such("subject", subject, registry.subjects()) from refused
-        if refused.code == VERSION_NOT_FOUND:
-            there = ", ".join(map(str, registry.versions(subject)))
-            raise CommandFailed(f"subject {subject!r} has no version {version}, only {there}") from refused
-        raise

@@ -33,6 +33,7 @@ _CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _PAGE: Final = 500
 _LARGEST_ANSWER: Final = 256 * 1024 * 1024
 _MOST_DEPENDENCIES: Final = 1_000
+_DEEPEST_REFERENCE: Final = 100
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _UNAUTHORIZED: Final = 401
 
@@ -155,10 +156,11 @@ class RegistryClient:
         """Under which subjects and versions a schema is known."""
         return _list(self._ask("GET", f"/schemas/ids/{schema_id}/versions"))
 
-    def lookup(self, subject: str, schema: Json, *, normalize: bool = False) -> Json | None:
+    def lookup(self, subject: str, schema: Json, *, normalize: bool = False, deleted: bool = False) -> Json | None:
         """The version under which the subject has this schema; None if it does not."""
+        path = f"/subjects/{_quoted(subject)}"
         try:
-            return _dict(self._ask("POST", f"/subjects/{_quoted(subject)}", body=schema, normalize=normalize))
+            return _dict(self._ask("POST", path, body=schema, normalize=normalize, deleted=deleted))
         except RegistryRefused as refused:
             if refused.code in (SUBJECT_NOT_FOUND, SCHEMA_NOT_FOUND):
                 return None
@@ -186,8 +188,8 @@ class RegistryClient:
         return found
 
     def _add_dependencies(self, references: list[Json], found: dict[str, str], depth: int = 0) -> None:
-        if depth > _MOST_DEPENDENCIES or len(found) > _MOST_DEPENDENCIES:
-            raise NotARegistry(self.url, f"a schema there refers to more than {_MOST_DEPENDENCIES} others")
+        if depth > _DEEPEST_REFERENCE or len(found) > _MOST_DEPENDENCIES:
+            raise NotARegistry(self.url, "the references of a schema there have no end")
         for each in references:
             if each["name"] in found:
                 continue
