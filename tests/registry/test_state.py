@@ -35,14 +35,16 @@ def test_versions_are_in_order_whatever_the_order_of_the_records() -> None:
     state = state_of(schema("a", 3, 3, '"int"'), schema("a", 1, 1), schema("a", 2, 2, '"long"'))
     assert list(state.subjects["a"].versions) == [1, 2, 3]
     latest = state.subjects["a"].latest()
-    assert latest is not None and latest.version == 3
+    assert latest is not None
+    assert latest.version == 3
 
 
 def test_an_id_that_another_schema_has_is_not_taken_from_it(caplog: pytest.LogCaptureFixture) -> None:
     state = state_of(schema("a", 1, 1), schema("b", 1, 1, '"int"'), schema(":.c:b", 1, 1, '"int"'))
     assert set(state.subjects) == {"a", ":.c:b"}
     known = state.schema(".", 1)
-    assert known is not None and known.text == '"string"'
+    assert known is not None
+    assert known.text == '"string"'
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
 
 
@@ -65,7 +67,8 @@ def test_an_imported_schema_may_have_two_ids_and_the_lower_one_counts() -> None:
     assert state.ids_of(".", entity) == (4, 9)
     assert state.ids_of_guid(entity.fingerprint) == [(".", 4), (".", 9)]
     found = state.find("a", entity, deleted=False)
-    assert found is not None and found.schema_id == 9
+    assert found is not None
+    assert found.schema_id == 9
 
 
 def test_deleting_a_subject_deletes_the_versions_that_were_there_then() -> None:
