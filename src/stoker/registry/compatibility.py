@@ -1,6 +1,7 @@
 """Whether a new schema may follow those that are there, and if not, why: by which rule, where, against which version."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from stoker.registry.data_contracts import property_of
@@ -61,6 +62,7 @@ def _conflicts_with(
     return [conflict for conflict in found if conflict.reasons]
 
 
+@lru_cache(maxsize=2)
 def _reasons(reader: ParsedSchema, writer: ParsedSchema, policy: Policy) -> Sequence[Incompatibility]:
     if policy is Policy.LENIENT and reader.schema_type == "JSON":
         from stoker.registry.formats.json_schema import JsonSchema

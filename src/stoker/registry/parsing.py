@@ -1,5 +1,6 @@
 """From stored schemas to parsed ones: references resolved, each schema parsed once while it is in use."""
 
+import threading
 from collections import OrderedDict
 from importlib import import_module
 from typing import Any, Final
@@ -14,27 +15,35 @@ _MODULES: Final = {"AVRO": "avro", "PROTOBUF": "protobuf", "JSON": "json_schema"
 _MOST_DEPENDENCIES: Final = 1_000
 _DEEPEST_DEPENDENCY: Final = 100
 _MOST_KEPT: Final = 512
-_MOST_KEPT_CHARACTERS: Final = 2 * 1024 * 1024
-"""Of texts. A parsed schema takes some 30 times as much memory as its text."""
+_MOST_KEPT_CHARACTERS: Final = 4 * 1024 * 1024
+"""Of texts, of which a schema has mostly two. Parsed, it takes some 30 times as much memory as its text."""
+
+
+_Key = tuple[str, str, Any]
+"""Type, text, and what its references depend on."""
 
 
 class _Kept:
-    __slots__ = ("as_new", "normalized", "parsed", "size")
+    """A schema that was parsed: under each text it was read from, and under its canonical one."""
 
-    def __init__(self, parsed: ParsedSchema, size: int, *, as_new: bool) -> None:
+    __slots__ = ("as_new", "keys", "normalized", "parsed")
+
+    def __init__(self, parsed: ParsedSchema, *, as_new: bool) -> None:
         self.parsed = parsed
         self.normalized: ParsedSchema | None = None
-        self.size = size
         self.as_new = as_new
+        self.keys: list[_Key] = []
 
 
 class Parser:
-    """Parses schemas of all kinds. What was parsed last is kept, up to a number of schemas and of characters."""
+    """Parses schemas of all kinds, on any thread. What was parsed last is kept, up to a number of schemas and of
+    characters."""
 
     def __init__(self, state: RegistryState) -> None:
         self._state = state
-        self._kept: OrderedDict[tuple[Any, ...], _Kept] = OrderedDict()
+        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
         self._characters = 0
+        self._lock = threading.Lock()
 
     def parse(
         self, entity: SchemaEntity, context: str, *, is_new: bool = False, normalize: bool = False
@@ -43,14 +52,13 @@ class Parser:
 
         Raises Unprocessable if it is no schema, or refers to something that is not there.
         """
-        key: tuple[Any, ...] = (entity.schema_type, entity.text)
-        if entity.references:  # which mean something only here and now
-            key = (*key, entity.references, context, self._state.generation)
+        key = self._key(entity, entity.text, context)
         kept = self._kept.get(key)
         try:
             if kept is None or (is_new and not kept.as_new):
-                kept = self._keep(key, self._read(entity, context, is_new=is_new), len(entity.text), as_new=is_new)
-            self._kept.move_to_end(key)
+                parsed = self._read(entity, context, is_new=is_new)
+                kept = self._keep(_Kept(parsed, as_new=is_new), key, self._key(entity, parsed.text, context))
+            self._use(kept)
             if not normalize:
                 return kept.parsed
             if kept.normalized is None:
@@ -58,6 +66,12 @@ class Parser:
             return kept.normalized
         except InvalidSchema as problem:
             raise _refusal(entity, str(problem)) from problem
+
+    def _key(self, entity: SchemaEntity, text: str, context: str) -> _Key:
+        if not entity.references:
+            return entity.schema_type, text, None
+        # ... which mean something only here and now
+        return entity.schema_type, text, (entity.references, context, self._state.generation)
 
     def _read(self, entity: SchemaEntity, context: str, *, is_new: bool) -> ParsedSchema:
         module = _MODULES.get(entity.schema_type)
@@ -73,14 +87,36 @@ class Parser:
         assert isinstance(parsed, ParsedSchema)
         return parsed
 
-    def _keep(self, key: tuple[Any, ...], parsed: ParsedSchema, size: int, *, as_new: bool) -> _Kept:
-        replaced = self._kept.get(key)
-        self._characters += size - (0 if replaced is None else replaced.size)
-        kept = self._kept[key] = _Kept(parsed, size, as_new=as_new)
-        while len(self._kept) > 1 and (len(self._kept) > _MOST_KEPT or self._characters > _MOST_KEPT_CHARACTERS):
-            oldest = next(each for each in self._kept if each != key)
-            self._characters -= self._kept.pop(oldest).size
-        return kept
+    def _keep(self, new: _Kept, *keys: _Key) -> _Kept:
+        """Under these keys. If it is there already under one of them, in another spelling, that one stays."""
+        with self._lock:
+            known = [each for each in map(self._kept.get, keys) if each is not None]
+            kept = next((each for each in known if each.as_new or not new.as_new), new)
+            for each in known:
+                if each is not kept:
+                    self._forget(each)
+            for key in keys:
+                if key not in self._kept:
+                    self._kept[key] = kept
+                    kept.keys.append(key)
+                    self._characters += len(key[1])
+            while len(self._kept) > _MOST_KEPT or self._characters > _MOST_KEPT_CHARACTERS:
+                oldest = next((each for each in self._kept.values() if each is not kept), None)
+                if oldest is None:
+                    break
+                self._forget(oldest)
+            return kept
+
+    def _forget(self, kept: _Kept) -> None:
+        for key in kept.keys:
+            if self._kept.pop(key, None) is not None:
+                self._characters -= len(key[1])
+
+    def _use(self, kept: _Kept) -> None:
+        with self._lock:
+            for key in kept.keys:
+                if key in self._kept:
+                    self._kept.move_to_end(key)
 
     def resolved(self, entity: SchemaEntity, context: str, *, is_new: bool = False) -> tuple[Reference, ...]:
         """Its references, with the latest version's number in place of "latest". Raises Unprocessable."""

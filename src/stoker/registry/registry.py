@@ -79,6 +79,10 @@ class Registry(Questions):
         records = [*self._of_context(name), *self._of_the_same_id_before(subject, version), schema_record(version)]
         return Change(records, version)
 
+    def known(self, name: str, wanted: Registration) -> SubjectVersion | None:
+        """What a request to register asks for, if it is there: then nothing is written, in whatever mode."""
+        return self._known(name, _as_meant(wanted), self.scopes.config(name))
+
     def _known(self, name: str, wanted: Registration, config: Json) -> SubjectVersion | None:
         """What the request asks for, if it is there; not known where the config adds something to each new schema."""
         if any(config.get(field) is not None for field in DEFAULTS_AND_OVERRIDES):
