@@ -126,6 +126,25 @@ def test_a_long_schema_is_not_shown_in_full() -> None:
     assert len(shown) < 10_300
 
 
+def test_schemas_of_one_text_are_not_the_same_if_they_refer_to_others() -> None:
+    log = SchemaLog()
+    log.configure("r", compatibility="NONE")
+    for kind in ("message R {}", "enum R { ZERO = 0; }"):
+        log.register("r", f'syntax = "proto3"; {kind}', schemaType="PROTOBUF")
+    before = 'syntax = "proto3"; import "r.proto"; message M { R r = 1; }'
+    after = before.replace("r = 1;", "r = 1; string more = 2;")
+    to_r = [{"name": "r.proto", "subject": "r", "version": version} for version in (1, 2)]
+    log.register("a", before, schemaType="PROTOBUF", references=to_r[:1])
+    told = [
+        log.registry.incompatibilities(
+            "a", wanted(after, schemaType="PROTOBUF", references=[each]), log.registry.subject("a").live()
+        )
+        for each in to_r
+    ]
+    assert told[0] == []
+    assert "FIELD_KIND_CHANGED" in told[1][0]
+
+
 def test_deleted_versions_are_not_compared() -> None:
     log = registered('"int"', compatibility="FULL_TRANSITIVE")
     log.delete("a")

@@ -386,14 +386,14 @@ def test_what_is_kept_of_parsed_schemas_is_bounded(log: SchemaLog) -> None:
     for number in range(700):
         parser.parse(SchemaEntity(schema_type="AVRO", text=record_text(name=f"R{number}")), ".")
     assert len(parser._kept) == 512
-    assert parser._characters == sum(kept.size for kept in parser._kept.values())
+    assert parser._characters == sum(len(text) for _, text, _ in parser._kept)
     wide = [json.dumps({"type": "enum", "name": f"E{n}", "symbols": ["S"], "doc": "x" * 500_000}) for n in range(8)]
     for text in wide:
         parser.parse(SchemaEntity(schema_type="AVRO", text=text), ".")
-    assert len(parser._kept) == 4
-    assert parser._characters == sum(kept.size for kept in parser._kept.values()) <= 2 * 1024 * 1024
+    assert parser._characters == sum(len(text) for _, text, _ in parser._kept) <= 4 * 1024 * 1024
+    assert len(parser._kept) == 8, "four schemas, each as it was sent and as it is stored"
     parser.parse(SchemaEntity(schema_type="AVRO", text=wide[-1]), ".", is_new=True)
-    assert parser._characters == sum(kept.size for kept in parser._kept.values())
+    assert parser._characters == sum(len(text) for _, text, _ in parser._kept)
 
 
 # -- deleting ---------------------------------------------------------------------------------------------------------
