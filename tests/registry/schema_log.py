@@ -4,7 +4,7 @@ import json
 from typing import Any, TypeVar
 
 from stoker.registry.entities import SchemaEntity
-from stoker.registry.records import RegistryRecord, encode_record
+from stoker.registry.records import RegistryRecord, decode_record, encode_record
 from stoker.registry.registry import Change, Registration, Registry
 from stoker.registry.settings import Level, Mode, parse_config
 from stoker.registry.state import RegistryState
@@ -43,7 +43,7 @@ class SchemaLog:
     def append(self, record: RegistryRecord) -> None:
         encoded = encode_record(record)
         self.records.append(encoded)
-        self.registry.state.read(*encoded)
+        self.registry.state.replay(decode_record(*encoded))
 
     def register(self, subject: str, text: str, **more: Any) -> tuple[int, int]:
         """Id and version."""
@@ -70,5 +70,5 @@ class SchemaLog:
 def replayed(records: list[Encoded]) -> Registry:
     state = RegistryState()
     for key, value in records:
-        state.read(key, value)
+        state.replay(decode_record(key, value))
     return Registry(state)
