@@ -79,10 +79,12 @@ def test_there_and_back(server: UpProcess, run: SchemasCommandLine, tmp_path: Pa
     assert {line["subject"] for line in schemas if line.get("deleted")} == {"deleted-value", "orders-value"}
     with empty_registry(server, tmp_path) as other:
         other("import", str(file))
-        assert other.stderr == "Imported 7 schemas, 0 were there already; 2 deleted, 2 configs, 2 modes.\n"
+        assert (
+            other.stderr == "Imported 7 schemas, 0 of the file there already; 2 versions deleted, 2 configs, 2 modes.\n"
+        )
         assert other("export", "--deleted") == exported
         other("import", str(file))
-        assert other.stderr.startswith("Imported 0 schemas, 7 were there already; 0 deleted, ")
+        assert other.stderr.startswith("Imported 0 schemas, 7 of the file there already; 0 versions deleted, ")
         assert other("export", "--deleted") == exported
         assert mode(other) == "READWRITE"
 
@@ -149,7 +151,9 @@ def test_what_the_registry_refuses(server: UpProcess, tmp_path: Path) -> None:
         assert mode(run) == "READWRITE"
         file.write_text("".join(f"{json.dumps(line)}\n" for line in [*good, schema("late", 3, 70)]))
         run("import", str(file))
-        assert run.stderr == "Imported 2 schemas, 1 were there already; 0 deleted, 0 configs, 0 modes.\n"
+        assert (
+            run.stderr == "Imported 2 schemas, 1 of the file there already; 0 versions deleted, 0 configs, 0 modes.\n"
+        )
         assert [(each["subject"], each["version"], each["id"]) for each in run.json("list")] == [
             ("customers", 1, 9),
             ("invoices", 1, 7),

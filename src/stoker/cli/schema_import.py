@@ -40,7 +40,7 @@ class Importer:
         there = stored_in(self._registry, deleted=True)
         wanted = {stored.key: stored for stored in self._archive.schemas}
         for key, stored in there.items():
-            if key not in wanted and not force:
+            if key not in wanted and not stored.deleted and not force:
                 raise CommandFailed(
                     f"the registry has subject {key.subject!r} version {key.version}, which is not in {self._path}: import "
                     "into an empty registry, or into this one with --force"
