@@ -39,6 +39,7 @@ def _matches(name: str, offer: str) -> bool:
     return name in ("*/*", "*", "application/*", offer)
 
 
+@lru_cache(maxsize=256)
 def is_consumed(content_type: str | None) -> bool:
     """Without a type, and with the one that says nothing, a body is taken for JSON."""
     return content_type is None or content_type.partition(";")[0].strip().lower() in _CONSUMED
