@@ -15,7 +15,7 @@ from stoker.errors import StokerError
 from stoker.registry.records import RegistryRecord, encode_record
 
 _TRANSACTION_SECONDS: Final = 10
-_SILENT: Final = logging.Logger("librdkafka", level=logging.CRITICAL + 1)
+_SILENT: Final = logging.Logger("librdkafka", level=logging.CRITICAL + 1)  # noqa: LOG001 - known to nobody else
 """All that matters of what librdkafka would print is raised too."""
 _FENCED: Final = frozenset(
     {
