@@ -1,8 +1,11 @@
 """A registry without a log: what is decided is true at once."""
 
+import asyncio
+import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from stoker.registry.deliberation import Patience, deliberate
 from stoker.registry.registry import Change, Registry
 from stoker.registry.service import NotPrimary
 from stoker.registry.state import RegistryState
@@ -18,14 +21,17 @@ class MemoryService:
         self.primary_url = primary_url
         self.cluster_id = "memory"
         self.is_primary_known = is_primary_known
+        self._writing = asyncio.Lock()
 
     async def change(self, decide: Callable[[Registry], Change[ReplyT]]) -> ReplyT:
         if not self.is_primary_known:
             raise NotPrimary(None)
-        change = decide(self.registry)
-        for record in change.records:
-            self.registry.state.replay(record)
-        return change.reply
+        async with self._writing:
+            patience = Patience(30, threading.Event())
+            change = await deliberate(self.registry.state, lambda: decide(self.registry), patience)
+            for record in change.records:
+                self.registry.state.replay(record)
+            return change.reply
 
     async def another_primary(self, than: str) -> bool:
         return self.primary_url != than

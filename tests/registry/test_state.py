@@ -205,3 +205,12 @@ def test_ten_thousand_schemas_are_loaded_fast_and_take_little_memory() -> None:
     finally:
         tracemalloc.stop()
     assert taken / len(kept.state.subjects) < 4_000
+
+
+def test_half_a_character_is_left_out_and_nothing_is_half_there(caplog: pytest.LogCaptureFixture) -> None:
+    """Such a record of somebody else once stood under its subject without an id, and its tombstone ended the replay."""
+    odd = schema("a", 1, 1, '"\ud800"')
+    state = state_of(odd, schema("b", 1, 2), (odd[0], None), schema("c", 1, 3, '"int"'))
+    assert set(state.subjects) == {"b", "c"}
+    assert state.schema(".", 1) is None
+    assert "is left out" in caplog.text

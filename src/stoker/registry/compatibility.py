@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from stoker.registry.data_contracts import property_of
+from stoker.registry.deliberation import check_patience
 from stoker.registry.entities import SchemaEntity, SubjectVersion
 from stoker.registry.formats.schema import Incompatibility, ParsedSchema
 from stoker.registry.parsing import Parser
@@ -34,7 +35,7 @@ def conflicts(
 ) -> list[Conflict]:
     """`earlier` are the versions that are not deleted, oldest first; the newest of those that conflict is told of.
 
-    Raises Unprocessable if one cannot be parsed.
+    Raises Unprocessable if one cannot be parsed, Unavailable if it takes too long.
     """
     if level is Level.NONE:
         return []
@@ -42,6 +43,7 @@ def conflicts(
     if not level.is_transitive:
         versions = versions[-1:]
     for version in reversed(versions):
+        check_patience()
         found = _conflicts_with(new, version, level, parser, policy)
         if found:
             return found

@@ -14,6 +14,8 @@ from stoker.registry.subjects import context_of, in_context
 _MODULES: Final = {"AVRO": "avro", "PROTOBUF": "protobuf", "JSON": "json_schema"}
 _MOST_DEPENDENCIES: Final = 1_000
 _DEEPEST_DEPENDENCY: Final = 100
+_MOST_CHARACTERS: Final = 5_000_000
+"""Of a schema and all that it refers to."""
 _MOST_KEPT: Final = 512
 _MOST_KEPT_CHARACTERS: Final = 4 * 1024 * 1024
 """Of texts, of which a schema has mostly two. Parsed, it takes some 30 times as much memory as its text."""
@@ -26,10 +28,12 @@ _Key = tuple[str, str, Any]
 class _Kept:
     """A schema that was parsed: under each text it was read from, and under its canonical one."""
 
-    __slots__ = ("as_new", "keys", "normalized", "parsed")
+    __slots__ = ("as_new", "dependencies", "keys", "normalized", "parsed")
 
-    def __init__(self, parsed: ParsedSchema, *, as_new: bool) -> None:
+    def __init__(self, parsed: ParsedSchema, *, as_new: bool, dependencies: int) -> None:
         self.parsed = parsed
+        self.dependencies = dependencies
+        """How many characters the schemas have that were parsed with it."""
         self.normalized: ParsedSchema | None = None
         self.as_new = as_new
         self.keys: list[_Key] = []
@@ -56,8 +60,9 @@ class Parser:
         kept = self._kept.get(key)
         try:
             if kept is None or (is_new and not kept.as_new):
-                parsed = self._read(entity, context, is_new=is_new)
-                kept = self._keep(_Kept(parsed, as_new=is_new), key, (key[0], parsed.text, key[2]))
+                parsed, dependencies = self._read(entity, context, is_new=is_new)
+                new = _Kept(parsed, as_new=is_new, dependencies=dependencies)
+                kept = self._keep(new, key, (key[0], parsed.text, key[2]))
             self._use(kept)
             if not normalize:
                 return kept.parsed
@@ -73,7 +78,8 @@ class Parser:
         # ... which mean something only here and now
         return entity.schema_type, text, (entity.references, context, self._state.generation)
 
-    def _read(self, entity: SchemaEntity, context: str, *, is_new: bool) -> ParsedSchema:
+    def _read(self, entity: SchemaEntity, context: str, *, is_new: bool) -> tuple[ParsedSchema, int]:
+        """And the number of characters that its dependencies have."""
         module = _MODULES.get(entity.schema_type)
         if module is None:
             raise invalid_schema(
@@ -81,11 +87,18 @@ class Parser:
             )
         dependencies: dict[str, str] = {}
         self._add_dependencies(entity, context, dependencies, (), deleted=not is_new)
+        characters = sum(map(len, dependencies.values()))
+        if len(entity.text) + characters > _MOST_CHARACTERS and dependencies:
+            raise _refusal(
+                entity,
+                f"With all that it refers to, the schema has {len(entity.text) + characters} characters; "
+                f"the limit is {_MOST_CHARACTERS}",
+            )
         parse = import_module(f"stoker.registry.formats.{module}").parse
         options = {"is_new": is_new} if module == "avro" else {}
         parsed = parse(entity.text, dependencies, **options)
         assert isinstance(parsed, ParsedSchema)
-        return parsed
+        return parsed, characters
 
     def _keep(self, new: _Kept, *keys: _Key) -> _Kept:
         """Under these keys. If it is there already under one of them, in another spelling, that one stays."""
@@ -99,7 +112,7 @@ class Parser:
                 if key not in self._kept:
                     self._kept[key] = kept
                     kept.keys.append(key)
-                    self._characters += len(key[1])
+                    self._characters += len(key[1]) + kept.dependencies
             while len(self._kept) > _MOST_KEPT or self._characters > _MOST_KEPT_CHARACTERS:
                 oldest = next((each for each in self._kept.values() if each is not kept), None)
                 if oldest is None:
@@ -110,13 +123,22 @@ class Parser:
     def _forget(self, kept: _Kept) -> None:
         for key in kept.keys:
             if self._kept.pop(key, None) is not None:
-                self._characters -= len(key[1])
+                self._characters -= len(key[1]) + kept.dependencies
 
     def _use(self, kept: _Kept) -> None:
         with self._lock:
             for key in kept.keys:
                 if key in self._kept:
                     self._kept.move_to_end(key)
+
+    def weight(self, entity: SchemaEntity, context: str) -> int:
+        """How many characters are read to parse it, with all that it refers to; no more is done to find out."""
+        found: dict[str, str] = {}
+        try:
+            self._add_dependencies(entity, context, found, (), deleted=True)
+        except Unprocessable:
+            return len(entity.text)  # which is refused before anything is read
+        return len(entity.text) + sum(map(len, found.values()))
 
     def resolved(self, entity: SchemaEntity, context: str, *, is_new: bool = False) -> tuple[Reference, ...]:
         """Its references, with the latest version's number in place of "latest". Raises Unprocessable."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from stoker.registry import errors
 from stoker.registry.compatibility import Conflict, conflicts, footer, messages, of_the_same_group
 from stoker.registry.data_contracts import version_in, without_version
+from stoker.registry.deliberation import check_patience
 from stoker.registry.entities import AVRO, HIGHEST_NUMBER, LATEST, Json, SchemaEntity, SubjectVersion
 from stoker.registry.fields import conflicts_with_reserved
 from stoker.registry.inheritance import inherited
@@ -109,6 +110,7 @@ class Questions:
     def _is_written_out(self, entity: SchemaEntity, version: SubjectVersion) -> bool:
         if entity.schema_type != AVRO or entity.references or not version.entity.references:
             return False
+        check_patience()
         return self.parser.parse(version.entity, context_of(version.subject)).formatted("resolved") == entity.text
 
     def canonical(self, name: str, wanted: Registration, *, is_new: bool = False) -> SchemaEntity:

@@ -107,6 +107,8 @@ class RegistryState:
         self.contexts: dict[str, Context] = {DEFAULT_CONTEXT: Context()}
         self.configs: dict[str | None, Json] = {}
         self.modes: dict[str | None, Mode] = {}
+        self.changes = 0
+        """Counts the records that were replayed."""
         self.generation = 0
         """Counts what makes references mean something else: versions that were deleted, replaced or taken away."""
         self._referrers: dict[SchemaKey, dict[SchemaKey, None]] = {}
@@ -117,6 +119,7 @@ class RegistryState:
     def replay(self, record: RegistryRecord) -> None:
         """A record that makes no sense is left out, with a line in the log: one of them must not stop the reader."""
         key, value, spelling = record
+        self.changes += 1
         try:
             if isinstance(key, SchemaKey):
                 self._replay_schema(key, value)
@@ -141,11 +144,12 @@ class RegistryState:
             self._remove(key)
             return
         version = subject_version_of(key, value)
+        identity = version.entity.identity  # which a text that cannot be written has not: then nothing is changed
         context = self._context(context_of(key.subject))
         known = context.schemas.get(version.schema_id)
         if known is not None and known.text != version.entity.text:
             raise MalformedRecord(f"its id {version.schema_id} is that of another schema")
-        if known is not None and known.identity == version.entity.identity:
+        if known is not None and known.identity == identity:
             version = version._replace(entity=known)  # a schema that many subjects have is in memory once
         self._remove(key)
         self.subjects.setdefault(key.subject, Subject()).put(version)

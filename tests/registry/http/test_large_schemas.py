@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.registry.http.served import Api
+from stoker.registry.http.limits import Limits
+from tests.registry.http.served import Api, served
 
 
 def _avro(fields: int) -> str:
@@ -45,6 +46,60 @@ def test_others_are_answered_while_a_large_schema_is_registered(
     print(schema_type, f"{len(waits)} answers, the slowest after {max(waits):.3f} s of {sum(waits):.3f} s")
     assert len(waits) > 10, "it took long, and others were answered all the time"
     assert api("GET", f"/subjects/{subject}/versions") == (200, [1, 2])
+
+
+def _longest_wait(api: Api, ask: Callable[[Api], object]) -> float:
+    """Of others, while this is asked."""
+    done = threading.Event()
+
+    def run() -> None:
+        with Api(api.url) as other:
+            ask(other)
+        done.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    waits = [0.0]
+    while not done.is_set():
+        before = time.monotonic()
+        assert api("GET", "/schemas/types")[0] == 200
+        waits.append(time.monotonic() - before)
+    thread.join()
+    return max(waits)
+
+
+def test_others_are_answered_while_many_versions_are_compared(api: Api) -> None:
+    """None of them is large; a level that compares with all of them once stopped everybody for as long as it took."""
+    api("PUT", "/config/many", {"compatibility": "NONE"})
+    for fields in range(900, 940):
+        api.register("many", _avro(fields))
+    api("PUT", "/config/many", {"compatibility": "FULL_TRANSITIVE"})
+    path = "/compatibility/subjects/many/versions"
+    waits = [
+        _longest_wait(api, lambda other: other("POST", path, {"schema": _avro(1_000)})),
+        _longest_wait(api, lambda other: other.register("many", _avro(1_001))),
+    ]
+    print("the slowest after", waits)
+    assert max(waits) < 0.5
+
+
+def test_others_are_answered_while_large_references_are_read(api: Api) -> None:
+    """The schema itself is small."""
+    references = []
+    for number in range(3):
+        api.register(f"dependency-{number}", _avro(9_000).replace('"Large"', f'"Large{number}"'))
+        references.append({"name": f"Large{number}", "subject": f"dependency-{number}", "version": 1})
+    text = json.dumps({"type": "record", "name": "Small", "fields": [{"name": "a", "type": "Large0"}]})
+    wait = _longest_wait(api, lambda other: other.register("referring", text, references=references))
+    print("the slowest after", wait)
+    assert wait < 0.5
+
+
+def test_patience_with_comparing_ends() -> None:
+    with served(limits=Limits(patience=0.0)) as url, Api(url) as api:
+        api.register("a", _avro(900))
+        status, reply = api("POST", "/compatibility/subjects/a/versions", {"schema": _avro(1_000)})
+        assert (status, reply["error_code"]) == (500, 50002)
 
 
 def test_what_is_too_large_is_refused_with_the_limit(api: Api) -> None:

@@ -51,12 +51,13 @@ class Application:
         self._service = service
         self._users = users
         self._limits = limits
-        self._large = LargeSchemas()
+        self._large = LargeSchemas(limits.patience)
         self._is_read_only = read_only
         self._router = Router(ROUTES)
         self._forwarder = Forwarder(limits)
 
     async def close(self) -> None:
+        self._large.close()
         await self._forwarder.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -38,8 +38,9 @@ async def _check(call: Call, name: str, earlier: list[SubjectVersion]) -> Respon
     wanted = registration(await call.document(), call.limits, normalize=call.flag("normalize"))
     verbose = call.flag("verbose")
     try:
-        await call.large.compare(call.registry, name, wanted, earlier)
-        reasons = call.registry.incompatibilities(name, wanted, earlier)
+        reasons = await call.large.compare(
+            call.registry, name, wanted, earlier, lambda: call.registry.incompatibilities(name, wanted, earlier)
+        )
     except Unprocessable as problem:
         if not verbose:
             raise

@@ -13,6 +13,8 @@ class Limits:
     max_references: int = 1_000
     body_timeout: float = 30.0
     """Seconds within which a body that was begun must be there."""
+    patience: float = 30.0
+    """Seconds that are spent on comparing a schema with others."""
     forward_timeout: float = 60.0
     """Seconds for an answer of the instance that takes the writes."""
     connect_timeout: float = 5.0

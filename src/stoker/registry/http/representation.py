@@ -8,7 +8,6 @@ from stoker.registry.entities import AVRO, Json, SchemaEntity, SubjectVersion
 from stoker.registry.errors import invalid_schema
 from stoker.registry.formats.schema import InvalidSchema
 from stoker.registry.http.call import Call
-from stoker.registry.registry import Registry
 from stoker.registry.subjects import DEFAULT_CONTEXT, context_of, in_context
 
 
@@ -54,11 +53,15 @@ def with_qualified_references(told: Json, subject: str) -> Json:
     return told
 
 
-def formatted(registry: Registry, entity: SchemaEntity, context: str, form: str | None) -> str | None:
+async def formatted(call: Call, entity: SchemaEntity, context: str) -> str | None:
     """The text in another form, or None if none is asked for. Raises Unprocessable."""
+    form = call.text("format")
     if form is None or not form.strip():
         return None
+    parser = call.registry.parser
     try:
-        return registry.parser.parse(entity, context).formatted(form)
+        return await call.large.format(
+            call.registry, entity, context, lambda: parser.parse(entity, context).formatted(form)
+        )
     except InvalidSchema as problem:
         raise invalid_schema(str(problem)) from problem

@@ -39,7 +39,7 @@ async def get_by_id(call: Call, schema_id: str) -> Response:
     if found is None:
         raise schema_not_found(number)
     context = context_of(found.subject)
-    told = schema_json(call, found.entity, formatted(call.registry, found.entity, context, call.text("format")))
+    told = schema_json(call, found.entity, await formatted(call, found.entity, context))
     if subject is not None and call.shows_new_fields:
         told = {"subject": found.subject, "version": found.version, **told}
     if call.flag("fetchMaxId"):
@@ -69,7 +69,7 @@ async def get_text_by_id(call: Call, schema_id: str) -> Response:
     found = _by_id(call.registry, number, call.text("subject"))
     if found is None:
         raise schema_not_found(number)
-    text = formatted(call.registry, found.entity, context_of(found.subject), call.text("format"))
+    text = await formatted(call, found.entity, context_of(found.subject))
     return call.answer_text(found.entity.text if text is None else text)
 
 
@@ -99,9 +99,7 @@ async def get_by_guid(call: Call, guid: str) -> Response:
     for context, schema_id in _ids_of(call.registry, guid):
         entity = call.registry.state.schema(context, schema_id)
         if entity is not None:
-            return call.answer(
-                schema_json(call, entity, formatted(call.registry, entity, context, call.text("format")))
-            )
+            return call.answer(schema_json(call, entity, await formatted(call, entity, context)))
     raise schema_not_found(guid)
 
 

@@ -48,13 +48,11 @@ async def register(call: Call, subject: str) -> Response:
     document = await call.document()
     wanted = registration(document, call.limits, normalize=call.flag("normalize"), force=call.flag("force"))
     name = canonical(name)
-    await call.large.read(call.registry, name, wanted)
-    version = call.registry.known(name, wanted)  # which every instance may answer: nothing is written
+    # Which every instance may answer: nothing is written.
+    version = await call.large.read(call.registry, name, wanted, lambda: call.registry.known(name, wanted))
     if version is None:
-        subject_now = call.registry.state.subjects.get(name)
-        await call.large.compare(call.registry, name, wanted, [] if subject_now is None else subject_now.live())
         version = await call.change(name, lambda registry: registry.register(name, wanted))
-    text = formatted(call.registry, version.entity, context_of(name), call.text("format"))
+    text = await formatted(call, version.entity, context_of(name))
     return call.answer(registered_json(call, version, text))
 
 
@@ -75,7 +73,7 @@ def _version(call: Call, subject: str, version: str, *, deleted: bool) -> Subjec
 async def get_version(call: Call, subject: str, version: str) -> Response:
     """Get a version of a subject"""
     found = _version(call, subject, version, deleted=call.flag("deleted"))
-    text = formatted(call.registry, found.entity, context_of(found.subject), call.text("format"))
+    text = await formatted(call, found.entity, context_of(found.subject))
     told = version_json(call, found, text)
     if call.text("referenceFormat") == "qualified":
         told = with_qualified_references(told, found.subject)
@@ -85,7 +83,7 @@ async def get_version(call: Call, subject: str, version: str) -> Response:
 async def get_text(call: Call, subject: str, version: str) -> Response:
     """Get the schema of a version, alone"""
     found = _version(call, subject, version, deleted=call.flag("deleted"))
-    text = formatted(call.registry, found.entity, context_of(found.subject), call.text("format"))
+    text = await formatted(call, found.entity, context_of(found.subject))
     return call.answer_text(found.entity.text if text is None else text)
 
 

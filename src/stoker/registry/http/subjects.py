@@ -41,9 +41,11 @@ async def look_up(call: Call, subject: str) -> Response:
     """Find the version under which a subject has a schema"""
     name = aliased(call.registry, normalized(subject))
     wanted = registration(await call.document(), call.limits, normalize=call.flag("normalize"))
-    await call.large.read(call.registry, name, wanted)
-    version = _look_up(call.registry, name, wanted, deleted=call.flag("deleted"))
-    text = formatted(call.registry, version.entity, context_of(version.subject), call.text("format"))
+    deleted = call.flag("deleted")
+    version = await call.large.read(
+        call.registry, name, wanted, lambda: _look_up(call.registry, name, wanted, deleted=deleted)
+    )
+    text = await formatted(call, version.entity, context_of(version.subject))
     return call.answer(version_json(call, version, text))
 
 
@@ -69,7 +71,7 @@ async def latest_with_metadata(call: Call, subject: str) -> Response:
         if (deleted or not version.deleted) and metadata is not None:
             properties = metadata.get("properties") or {}
             if wanted <= properties.items():
-                text = formatted(call.registry, version.entity, context_of(name), call.text("format"))
+                text = await formatted(call, version.entity, context_of(name))
                 return call.answer(version_json(call, version, text))
     raise schema_not_found()
 
