@@ -11,12 +11,15 @@ from typing import TypeVar
 import pytest
 from confluent_kafka import Producer
 
+from stoker.client.admin.topics import create_topic, delete_topics
+from stoker.client.cluster import Cluster
 from stoker.client.errors import CannotConnect
 from stoker.client.properties import client_properties
+from stoker.registry import log_reader
 from stoker.registry.election import Identity, Result, Standing
 from stoker.registry.entities import SchemaEntity
 from stoker.registry.errors import Unavailable, Unprocessable
-from stoker.registry.instance import Instance, InstanceOptions
+from stoker.registry.instance import Instance, InstanceOptions, ReadingEnded
 from stoker.registry.registry import Change, Registration, Registry
 from stoker.registry.service import NotPrimary
 from tests.faults.broker_process import BrokerProcess, free_port
@@ -239,3 +242,131 @@ def test_a_stop_does_not_wait_for_a_broker_that_is_gone(tmp_path: Path) -> None:
             return asyncio.get_running_loop().time() - began
 
     assert asyncio.run(story()) < InstanceOptions.write_timeout / 2
+
+
+def test_a_topic_that_was_deleted_is_not_written_to(
+    bootstrap_servers: str, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What was read is all that is left of the schemas: it is answered on, and no new log is begun over it."""
+
+    def begin_anew() -> None:
+        with Cluster(client_properties(bootstrap_servers)) as cluster:
+            delete_topics(cluster, [topic])
+            create_topic(cluster, topic, partitions=1, replication_factor=1)
+
+    async def story() -> None:
+        async with instance(bootstrap_servers, topic) as only:
+            await only.change(register("a", avro("A")))
+            await asyncio.to_thread(begin_anew)
+            for name in "BC":
+                with pytest.raises(Unavailable, match=f"the topic {topic} was deleted or cut"):
+                    await only.change(register("b", avro(name)))
+            assert list(only.registry.state.subjects) == ["a"]
+            assert not only.is_primary_known
+        async with instance(bootstrap_servers, topic) as restarted:
+            assert "a" not in restarted.registry.state.subjects
+
+    asyncio.run(story())
+    assert "stoker schemas export" in caplog.text
+
+
+def test_a_topic_that_is_gone_is_not_made_by_a_write(bootstrap_servers: str, topic: str) -> None:
+    """It would be made without compaction, and lose the schemas again."""
+
+    async def story() -> None:
+        async with instance(bootstrap_servers, topic, write_timeout=1.0) as only:
+            await only.change(register("a", avro("A")))
+
+            def delete() -> None:
+                with Cluster(client_properties(bootstrap_servers)) as cluster:
+                    delete_topics(cluster, [topic])
+
+            def is_there() -> bool:
+                with Cluster(client_properties(bootstrap_servers)) as cluster:
+                    return any(each.name == topic for each in cluster.metadata().topics)
+
+            await asyncio.to_thread(delete)
+            with pytest.raises(Unavailable):
+                await only.change(register("b", avro("B")))
+            assert not await asyncio.to_thread(is_there)
+
+    asyncio.run(story())
+
+
+def test_a_reader_that_ends_ends_the_instance(
+    bootstrap_servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is answered would grow old without a word, and every write time out."""
+
+    def fail(key: bytes | None, value: bytes | None) -> None:
+        raise MemoryError("no more")
+
+    async def story() -> None:
+        ended = asyncio.Event()
+        only = Instance(
+            InstanceOptions(
+                properties=client_properties(bootstrap_servers),
+                identity=Identity(host="127.0.0.1", port=1),
+                topic=topic,
+                group_id=topic,
+                session_timeout_ms=1500,
+            ),
+            on_failure=ended.set,
+        )
+        await only.startup()
+        await only.change(register("a", avro("A")))
+        monkeypatch.setattr(log_reader, "decode_record", fail)
+        change = asyncio.ensure_future(only.change(register("b", avro("B"))))
+        async with asyncio.timeout(10):
+            await ended.wait()
+        assert only.failure is not None
+        await only.shutdown()
+        with pytest.raises(Unavailable):
+            await change
+        with pytest.raises(ReadingEnded, match=f"the topic {topic} cannot be read any more: MemoryError"):
+            async with instance(bootstrap_servers, topic):
+                pass
+
+    asyncio.run(story())
+
+
+def test_a_stop_waits_for_no_election(bootstrap_servers: str, topic: str) -> None:
+    """Nor do the changes that wait one after the other for it."""
+
+    async def story() -> float:
+        only = Instance(
+            InstanceOptions(
+                properties=client_properties(bootstrap_servers),
+                identity=Identity(host="127.0.0.1", port=1, is_eligible=False),
+                topic=topic,
+                group_id=topic,
+                session_timeout_ms=1500,
+            )
+        )
+        await only.startup()
+        changes = [asyncio.ensure_future(only.change(register(name, avro(name)))) for name in "abc"]
+        await until(only._writing.locked)
+        began = asyncio.get_running_loop().time()
+        await only.shutdown()
+        outcomes = await asyncio.gather(*changes, return_exceptions=True)
+        assert [type(each) for each in outcomes] == [Unavailable] * 3
+        return asyncio.get_running_loop().time() - began
+
+    assert asyncio.run(story()) < InstanceOptions.write_timeout / 2
+
+
+def test_who_waits_for_others_waits_as_long_as_for_the_log(tmp_path: Path) -> None:
+    """When the cluster does not answer, a hundred changes do not wait a hundred times as long."""
+
+    async def story() -> None:
+        with BrokerProcess(tmp_path, options={"group.min.session.timeout.ms": 1000}) as broker:
+            async with instance(broker.bootstrap_servers, "_schemas", write_timeout=1.0) as only:
+                await only.change(register("a", avro("A")))
+                await asyncio.to_thread(broker.kill)
+                began = asyncio.get_running_loop().time()
+                changes = [only.change(register(str(number), avro(f"A{number}"))) for number in range(8)]
+                outcomes = await asyncio.gather(*changes, return_exceptions=True)
+                assert {type(each) for each in outcomes} == {Unavailable}
+                assert asyncio.get_running_loop().time() - began < 4
+
+    asyncio.run(story())

@@ -11,6 +11,8 @@ from typing import Final, TypeVar
 from stoker.client.cluster import Cluster
 from stoker.client.errors import CannotConnect, ConnectionLost
 from stoker.client.properties import ClientProperties
+from stoker.errors import StokerError
+from stoker.registry.deliberation import Patience, deliberate
 from stoker.registry.election import Elector, Identity, Result, Standing
 from stoker.registry.errors import RegistryError, Unavailable, Unprocessable
 from stoker.registry.log_reader import LogReader
@@ -32,7 +34,13 @@ _ATTEMPTS: Final = 3
 _PAUSE_SECONDS: Final = 0.5
 _ELECTION_SECONDS: Final = 5
 """For the election itself, when the session of the one before is over."""
+_LAST_WORDS_SECONDS: Final = 1
+"""What was written when the instance is stopped is read back within them, or not at all."""
 _NOOP: Final = RegistryRecord(NoopKey(), None)
+
+
+class ReadingEnded(StokerError):
+    """The schemas' topic is no longer read, so that what is answered grows old."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +58,15 @@ class InstanceOptions:
 
 
 class Instance:
-    """Is started, then answers questions; takes changes when it is the primary."""
+    """Is started, then answers questions; takes changes when it is the primary.
 
-    def __init__(self, options: InstanceOptions) -> None:
+    `on_failure` is called when it can do neither any more; `failure` says why.
+    """
+
+    def __init__(self, options: InstanceOptions, *, on_failure: Callable[[], None] = lambda: None) -> None:
         self._options = options
+        self._on_failure = on_failure
+        self.failure: ReadingEnded | None = None
         self.registry = Registry(RegistryState(), default_level=options.default_level)
         self.cluster_id = ""
         self._result = Result(Standing.UNDECIDED)
@@ -65,6 +78,7 @@ class Instance:
         self._reader: LogReader | None = None
         self._waiting: dict[asyncio.Future[None], int] = {}
         self._loaded = asyncio.Event()
+        self._loss: str | None = None
         # Of this instance's turn as the writer.
         self._taking_over: asyncio.Task[None] | None = None
         self._writer: LogWriter | None = None
@@ -85,6 +99,8 @@ class Instance:
             options.topic,
             on_records=lambda records, last: self._in_loop(self._replay, records, last),
             on_end=lambda: self._in_loop(self._loaded.set),
+            on_loss=lambda reason: self._in_loop(self._lose, reason),
+            on_failure=lambda problem: self._in_loop(self._fail, problem),
         )
         self._reader.start()
         self._elector = Elector(
@@ -96,6 +112,8 @@ class Instance:
         )
         self._elector.start()
         await self._loaded.wait()
+        if self.failure is not None:
+            raise self.failure
 
     async def _find_cluster(self) -> None:
         """The cluster may be starting too. Raises ClientError when it is not there in time."""
@@ -126,8 +144,14 @@ class Instance:
     async def shutdown(self) -> None:
         """Leaves the group, so that another instance takes over at once. A start that was broken off is undone too."""
         self._stopping.set()
+        self._decided.set()  # who waits for that need not wait any more
         if self._elector is not None:
             await asyncio.to_thread(self._elector.stop)
+        if self._waiting:
+            await asyncio.wait(self._waiting, timeout=_LAST_WORDS_SECONDS)
+        for future in self._waiting:
+            if not future.done():
+                future.set_exception(TimeoutError())
         async with self._writing:
             self._give_up_writing()
         if self._reader is not None:
@@ -143,7 +167,7 @@ class Instance:
 
     @property
     def is_primary_known(self) -> bool:
-        return self._result.standing is not Standing.UNDECIDED
+        return self._result.standing is not Standing.UNDECIDED and self._loss is None
 
     async def another_primary(self, than: str) -> bool:
         """Wait until the writes belong to another one than the instance at this URL; False if that takes too long."""
@@ -177,11 +201,30 @@ class Instance:
 
     def _replay(self, records: list[RegistryRecord], last: int) -> None:
         for record in records:
-            self.registry.state.replay(record)
+            try:
+                self.registry.state.replay(record)
+            except Exception:  # one of them must not stop all that come after it
+                logger.exception("a record of %s is left out: %r", self._options.topic, record.key)
         self._replayed_offset = last
         for future, offset in list(self._waiting.items()):
             if offset <= last and not future.done():
                 future.set_result(None)
+
+    def _lose(self, reason: str) -> None:
+        """What was read is all that is left of the schemas, so it is answered on; who would write would bury it."""
+        if self._loss is None:
+            topic = self._options.topic
+            self._loss = (
+                f"the topic {topic} was deleted or cut while this instance ran ({reason}). It takes no more writes, and "
+                "answers what it had read: save that with `stoker schemas export`. Once restarted, it knows only what the "
+                "topic holds then"
+            )
+            logger.error("%s", self._loss)
+
+    def _fail(self, problem: Exception) -> None:
+        self.failure = ReadingEnded(f"the topic {self._options.topic} cannot be read any more: {problem!r}")
+        self._loaded.set()
+        self._on_failure()
 
     async def _replayed(self, offset: int) -> None:
         if offset <= self._replayed_offset:
@@ -189,7 +232,7 @@ class Instance:
         future = self._loop.create_future()
         self._waiting[future] = offset
         try:
-            async with asyncio.timeout(self._options.write_timeout):
+            async with asyncio.timeout(_LAST_WORDS_SECONDS if self._stopping.is_set() else self._options.write_timeout):
                 await future
         finally:
             del self._waiting[future]
@@ -201,11 +244,14 @@ class Instance:
         return await asyncio.shield(self._change(decide))
 
     async def _change(self, decide: Callable[[Registry], Change[R]]) -> R:
-        async with self._writing:
+        await self._turn()
+        try:
             for attempt in range(_ATTEMPTS):
                 try:
                     await self._become_writer()
-                    change = decide(self.registry)
+                    # Nobody else writes now, so the state stays as it is; if somebody does, the log refuses what is decided.
+                    patience = Patience(self._options.write_timeout, self._stopping)
+                    change = await deliberate(self.registry.state, lambda: decide(self.registry), patience)
                     if change.records:
                         await self._append(change.records)
                     return change.reply
@@ -213,6 +259,18 @@ class Instance:
                     # Two took themselves for the primary. The election settles it; until then whoever comes last writes.
                     logger.warning("another instance has taken over the writes (attempt %d)", attempt + 1)
             raise NotPrimary(self.primary_url)
+        finally:
+            self._writing.release()
+
+    async def _turn(self) -> None:
+        """Take it. When the cluster does not answer, those before may need longer than anybody waits."""
+        try:
+            async with asyncio.timeout(self._options.write_timeout):
+                await self._writing.acquire()
+        except TimeoutError:
+            raise Unavailable(
+                _TIMED_OUT, f"{self._options.write_timeout:g} s were spent on earlier writes; this one was not begun"
+            ) from None
 
     async def _take_over(self) -> None:
         """Before the first write comes, so that it need not wait."""
@@ -220,21 +278,31 @@ class Instance:
             try:
                 await self._become_writer()
             except (Fenced, RegistryError) as problem:
-                logger.warning("the writes are not taken over yet: %s", problem)
+                if not self._stopping.is_set():
+                    logger.warning("the writes are not taken over yet: %s", problem)
 
     async def _become_writer(self) -> None:
         """Afterwards nobody else can write, and all that others wrote is replayed here."""
+        self._refuse_the_impossible()
         try:
             async with asyncio.timeout(self._options.write_timeout):
                 await self._decided.wait()
         except TimeoutError:
             raise NotPrimary(None) from None
+        self._refuse_the_impossible()
         if self._result.standing is not Standing.PRIMARY:
             self._give_up_writing()
             raise NotPrimary(self.primary_url)
         if self._writer is None:
             self._writer = await self._in_writer_thread(self._new_writer)
             await self._append([_NOOP])  # when it has come back, all before it has
+
+    def _refuse_the_impossible(self) -> None:
+        if self._stopping.is_set():
+            raise Unavailable(_STORE_ERROR, "This instance is being stopped; nothing was written")
+        if self._loss is not None:
+            self._give_up_writing()
+            raise Unavailable(_STORE_ERROR, f"No write is taken: {self._loss}")
 
     def _new_writer(self) -> LogWriter:
         options = self._options
@@ -249,11 +317,19 @@ class Instance:
     async def _append(self, records: list[RegistryRecord]) -> None:
         writer = self._writer
         assert writer is not None
+        before = self._replayed_offset
         offset = await self._in_writer_thread(lambda: writer.append(records))
+        if offset <= before:
+            self._lose(f"a record was written at offset {offset}, though {before} was read before")
+            self._refuse_the_impossible()
         try:
             await self._replayed(offset)
         except TimeoutError:
-            raise self._unavailable(_TIMED_OUT, "the write is done, but was not read back in time") from None
+            raise self._unavailable(
+                _TIMED_OUT,
+                "the write is done, but was not read back in time; a transaction of somebody else that is open on the "
+                "topic keeps readers waiting",
+            ) from None
 
     async def _in_writer_thread(self, work: Callable[[], R]) -> R:
         """After an error a new writer is needed: only its coming decides what became of what was written."""
@@ -267,8 +343,9 @@ class Instance:
         except Fenced:
             self._give_up_writing()
             raise
-        except WriteError as problem:
-            raise self._unavailable(_STORE_ERROR, str(problem)) from problem
+        except Exception as problem:
+            reason = str(problem) if isinstance(problem, WriteError) else repr(problem)
+            raise self._unavailable(_STORE_ERROR, reason) from problem
 
     def _unavailable(self, code: int, reason: str) -> RegistryError:
         self._give_up_writing()

@@ -23,18 +23,29 @@ OnRecords = Callable[[list[RegistryRecord], int], None]
 
 
 class LogReader:
-    """Hands on what is committed, in order. Both functions are called in the reader's thread.
+    """Hands on what is committed, in order. All functions are called in the reader's thread.
 
     `on_records` gets a batch and the offset of its last record; `on_end`, once, hears that all was read that was there at
-    the start.
+    the start. Then there is nothing more to come: `on_loss` hears that the log is not the one that was read before, but
+    begins anew or was cut, `on_failure` what else ended the reading.
     """
 
     def __init__(
-        self, properties: Mapping[str, str], topic: str, *, on_records: OnRecords, on_end: Callable[[], None]
+        self,
+        properties: Mapping[str, str],
+        topic: str,
+        *,
+        on_records: OnRecords,
+        on_end: Callable[[], None],
+        on_loss: Callable[[str], None],
+        on_failure: Callable[[Exception], None],
     ) -> None:
         self._topic = topic
         self._on_records = on_records
         self._on_end = on_end
+        self._on_loss = on_loss
+        self._on_failure = on_failure
+        self._last = -1
         self._has_ended = False
         self._end = _UNKNOWN
         self._stopping = threading.Event()
@@ -52,7 +63,7 @@ class LogReader:
             },
             logger=_librdkafka,
         )
-        self._thread = threading.Thread(target=self._run, name="stoker-registry-reader", daemon=True)
+        self._thread = threading.Thread(target=self._run_to_the_end, name="stoker-registry-reader", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -61,6 +72,15 @@ class LogReader:
         self._stopping.set()
         self._thread.join()
         self._consumer.close()
+
+    def _run_to_the_end(self) -> None:
+        try:
+            self._run()
+        except _Lost as lost:
+            self._on_loss(str(lost))
+        except Exception as problem:
+            logger.exception("reading %s failed", self._topic)
+            self._on_failure(problem)
 
     def _run(self) -> None:
         partition = TopicPartition(self._topic, 0, OFFSET_BEGINNING)
@@ -79,11 +99,16 @@ class LogReader:
     def _take(self, messages: list[Message]) -> None:
         records: list[RegistryRecord] = []
         last = -1
+        lost: _Lost | None = None
         has_ended = False
         for message in messages:
             error = message.error()
             if error is None:
-                last = message.offset() or 0
+                offset = message.offset() or 0
+                if offset <= self._last:
+                    lost = _Lost(f"its offset {offset} came again after {self._last}")
+                    break
+                last = self._last = offset
                 record = _decoded(message)
                 if record is not None:
                     records.append(record)
@@ -97,6 +122,12 @@ class LogReader:
         if (has_ended or last >= self._end - 1) and not self._has_ended:
             self._has_ended = True
             self._on_end()
+        if lost is not None:
+            raise lost
+
+
+class _Lost(Exception):
+    """The log is not the one that was read before. Says how it shows."""
 
 
 def _decoded(message: Message) -> RegistryRecord | None:

@@ -66,6 +66,7 @@ class LogWriter:
                 "message.timeout.ms": _TRANSACTION_SECONDS * 1000,
                 "message.max.bytes": 10 * 1024 * 1024,  # the broker's limit is the one that counts
                 "linger.ms": 0,
+                "allow.auto.create.topics": False,  # if the topic is gone, so are the schemas: that is for a person to mend
             },
             logger=_SILENT,
         )
@@ -93,6 +94,8 @@ class LogWriter:
             self._wait_for(self._producer.commit_transaction)
         except KafkaException as problem:
             raise _write_error(next(iter(refusals), problem.args[0])) from problem
+        except BufferError as problem:
+            raise WriteError(f"{len(records)} records at once are too many") from problem
         self._producer.poll(0)  # what it logged piles up otherwise
         return offsets[-1]
 

@@ -31,7 +31,7 @@ class RegistryServer:
         self._socket = _listen(config.listener)
         self.port: int = self._socket.getsockname()[1]
         self.url = config.advertised_url or f"http://{_own_host(config)}:{self.port}"
-        self._instance = Instance(self._instance_options())
+        self._instance = Instance(self._instance_options(), on_failure=self.stop)
         self._http = _Http(
             uvicorn.Config(
                 application(self._instance, auth_file=config.auth_file, read_only=config.is_read_only),
@@ -69,8 +69,10 @@ class RegistryServer:
         await self._instance.startup()
 
     async def serve(self) -> None:
-        """Until `stop` is called, and the requests that were there then are answered."""
+        """Until `stop` is called, and the requests that were there then are answered. Raises StokerError."""
         await self._http.serve(sockets=[self._socket])
+        if self._instance.failure is not None:
+            raise self._instance.failure
 
     def stop(self) -> None:
         self._http.should_exit = True
