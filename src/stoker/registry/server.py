@@ -12,6 +12,7 @@ from stoker.errors import StokerError
 from stoker.registry.config import Listener, RegistryConfig
 from stoker.registry.election import Identity
 from stoker.registry.http.application import application
+from stoker.registry.http.connection import Connection
 from stoker.registry.instance import Instance, InstanceOptions
 
 _BACKLOG: Final = 2048
@@ -35,7 +36,8 @@ class RegistryServer:
         self._http = _Http(
             uvicorn.Config(
                 application(self._instance, auth_file=config.auth_file, read_only=config.is_read_only),
-                http="httptools",
+                http=Connection,
+                ws="none",
                 lifespan="on",
                 access_log=False,
                 log_config=None,

@@ -12,6 +12,7 @@ import httpx2
 import uvicorn
 
 from stoker.registry.http.application import application
+from stoker.registry.http.connection import Connection
 from stoker.registry.http.limits import Limits
 from stoker.registry.service import Service
 from tests.registry.memory_service import MemoryService
@@ -27,11 +28,13 @@ def served(
     auth_file: Path | None = None,
     read_only: bool = False,
     limits: Limits | None = None,
+    connection: type[Connection] = Connection,
 ) -> Iterator[str]:
     """Its URL, as long as the server runs on a thread of its own."""
     config = uvicorn.Config(
         application(service or MemoryService(), auth_file=auth_file, read_only=read_only, limits=limits),
-        http="httptools",
+        http=connection,
+        ws="none",
         loop="uvloop",
         log_config=None,
         access_log=False,

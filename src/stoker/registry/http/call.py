@@ -125,19 +125,17 @@ class Call:
         declared = self.headers.get(b"content-length")
         if declared is not None and int(declared) > limit:
             raise refusals.body_too_large(limit)
-        message = await self._receive()
-        chunk = _chunk(message)
-        if not message.get("more_body", False):
-            return chunk
-        chunks, size = [chunk], len(chunk)
+        chunks: list[bytes] = []
+        size, has_more = 0, True
         try:
             async with asyncio.timeout(self.limits.body_timeout):
-                while message.get("more_body", False):
+                while has_more:
                     message = await self._receive()
                     chunks.append(_chunk(message))
                     size += len(chunks[-1])
                     if size > limit:
                         raise refusals.body_too_large(limit)
+                    has_more = message.get("more_body", False)
         except TimeoutError:
             raise refusals.too_slow(self.limits.body_timeout) from None
         return b"".join(chunks)

@@ -12,7 +12,7 @@ class Limits:
     """A record of `_schemas` must fit into Kafka's default of about 1 MB for a message."""
     max_references: int = 1_000
     body_timeout: float = 30.0
-    """Seconds within which a body that was begun must be there."""
+    """Seconds within which a body must be there once it was announced."""
     patience: float = 30.0
     """Seconds that are spent on comparing a schema with others."""
     forward_timeout: float = 60.0
