@@ -183,3 +183,26 @@ def test_files_that_cannot_be_used(tmp_path: Path, line: str, said: str) -> None
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsersFileUnusable, match="No such file"):
         read_users(tmp_path / "nothing")
+
+
+def test_who_guesses_keeps_nobody_else_out(tmp_path: Path) -> None:
+    """Checking a password takes long, so they wait in line; a right one that finds the line full may come again."""
+    path = tmp_path / "users"
+    path.write_text(f"ann:{password_hash('secret', rounds=10)}\nbob:{password_hash('secret')}\n")
+    with served(auth_file=path) as url:
+        statuses: list[int] = []
+
+        def guess(number: int) -> None:
+            with Api(url) as guesser:
+                statuses.append(guesser("GET", "/subjects", headers=basic("ann", f"guess-{number}"))[0])
+
+        guessers = [threading.Thread(target=guess, args=(number,)) for number in range(60)]
+        for each in guessers:
+            each.start()
+        while 429 not in statuses:  # the line is full
+            time.sleep(0.001)
+        with Api(url) as bob:
+            assert bob("GET", "/subjects", headers=basic("bob", "secret"))[0] == 200
+        for each in guessers:
+            each.join()
+        assert set(statuses) == {401, 429}

@@ -11,6 +11,7 @@ import hashlib
 import logging
 import os
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +27,8 @@ _LINE: Final = re.compile(r"(?P<user>[^:]+):(?P<hash>\$2[abxy]\$\d\d\$[./A-Za-z0
 _LONGEST_PASSWORD: Final = 72
 """bcrypt knows no more, and `htpasswd` cuts what is longer."""
 _AT_ONCE: Final = 2
-_MOST_WAITING: Final = 100
+_MOST_WAITING: Final = 20
+"""Of one user, so that who guesses at a password keeps out nobody else; all unknown ones count as one."""
 
 
 class UsersFileUnusable(StokerError):
@@ -44,7 +46,7 @@ class Users:
         # Who showed the right password, by a keyed hash of it: bcrypt takes 50 ms and more. One entry a user.
         self._verified: dict[bytes, Account] = {}
         self._digests: dict[str, bytes] = {}
-        self._waiting = 0
+        self._waiting: Counter[str | None] = Counter()
         self._turn = asyncio.Semaphore(_AT_ONCE)
 
     async def authenticate(self, call: Call) -> Account:
@@ -60,14 +62,17 @@ class Users:
         account = self._accounts.get(user)
         # Someone unknown takes as long as a wrong password, so that names cannot be guessed by the clock.
         tried = account or next(iter(self._accounts.values()), None)
-        if tried is None or self._waiting >= _MOST_WAITING:
+        if tried is None:
             raise refusals.unauthorized()
-        self._waiting += 1
+        who = None if account is None else account.user
+        if self._waiting[who] >= _MOST_WAITING:
+            raise refusals.too_many_attempts()
+        self._waiting[who] += 1
         try:
             async with self._turn:
                 is_right = await asyncio.to_thread(bcrypt.checkpw, password[:_LONGEST_PASSWORD], tried.password_hash)
         finally:
-            self._waiting -= 1
+            self._waiting[who] -= 1
         if not is_right or account is None:
             raise refusals.unauthorized()
         if self._accounts.get(user) == account:  # the file may have changed meanwhile
@@ -132,9 +137,9 @@ def _credentials(header: bytes) -> tuple[str, bytes]:
         raise refusals.unauthorized() from None
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
+def _stamp(path: Path) -> tuple[int, int, int] | None:
     try:
         status = path.stat()
     except OSError:
         return None
-    return status.st_mtime_ns, status.st_size
+    return status.st_mtime_ns, status.st_size, status.st_ino

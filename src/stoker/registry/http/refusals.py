@@ -66,5 +66,12 @@ def unauthorized() -> Refusal:
     )
 
 
+def too_many_attempts() -> Refusal:
+    """The password may be right: clients ask again."""
+    return Refusal(
+        HTTPStatus.TOO_MANY_REQUESTS, "Too many passwords are being checked; ask again", headers={"retry-after": "1"}
+    )
+
+
 def forbidden(user: str) -> Refusal:
     return Refusal(HTTPStatus.FORBIDDEN, f"User '{user}' may only read", code=40301)
