@@ -21,6 +21,8 @@ class MemoryService:
         self.primary_url = primary_url
         self.cluster_id = "memory"
         self.is_primary_known = is_primary_known
+        self.position = -1
+        self.reached: list[int] = []
         self._writing = asyncio.Lock()
 
     async def change(self, decide: Callable[[Registry], Change[ReplyT]]) -> ReplyT:
@@ -31,7 +33,11 @@ class MemoryService:
             change = await deliberate(self.registry.state, lambda: decide(self.registry), patience)
             for record in change.records:
                 self.registry.state.replay(record)
+                self.position += 1
             return change.reply
+
+    async def reach(self, position: int) -> None:
+        self.reached.append(position)
 
     async def another_primary(self, than: str) -> bool:
         return self.primary_url != than

@@ -95,7 +95,8 @@ def test_a_follower_reads_and_does_not_write(bootstrap_servers: str, topic: str)
                 assert other.primary_url == "http://127.0.0.1:2"
                 assert follower_to_be.primary_url is None
                 await follower_to_be.change(register("a", avro("A")))
-                await until(lambda: "a" in other.registry.state.subjects)
+                await other.reach(follower_to_be.position)
+                assert "a" in other.registry.state.subjects
                 with pytest.raises(NotPrimary) as refused:
                     await other.change(register("b", avro("B")))
                 assert refused.value.url == "http://127.0.0.1:2"

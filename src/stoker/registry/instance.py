@@ -34,6 +34,8 @@ _ATTEMPTS: Final = 3
 _PAUSE_SECONDS: Final = 0.5
 _ELECTION_SECONDS: Final = 5
 """For the election itself, when the session of the one before is over."""
+_CATCH_UP_SECONDS: Final = 2
+"""For a write that was handed on, to be known here too. It is read here as soon as it is there."""
 _LAST_WORDS_SECONDS: Final = 1
 """What was written when the instance is stopped is read back within them, or not at all."""
 _NOOP: Final = RegistryRecord(NoopKey(), None)
@@ -164,6 +166,18 @@ class Instance:
     def primary_url(self) -> str | None:
         result = self._result
         return result.primary.url if result.standing is Standing.FOLLOWER and result.primary is not None else None
+
+    @property
+    def position(self) -> int:
+        return self._replayed_offset
+
+    async def reach(self, position: int) -> None:
+        """Raises nothing: who waited in vain gets what there is."""
+        try:
+            async with asyncio.timeout(_CATCH_UP_SECONDS):
+                await self._replayed(position)
+        except TimeoutError:
+            logger.warning("this instance is behind: offset %d of %s is not read yet", position, self._options.topic)
 
     @property
     def is_primary_known(self) -> bool:

@@ -27,6 +27,13 @@ class Service(Protocol):
         """Of another instance, when that one is to take the writes; None when this one takes them itself."""
 
     @property
+    def position(self) -> int:
+        """How far the log was replayed here."""
+
+    async def reach(self, position: int) -> None:
+        """Wait until the log is replayed here as far as that, for a moment."""
+
+    @property
     def is_primary_known(self) -> bool:
         """Whether there is one to take the writes, here or elsewhere."""
 

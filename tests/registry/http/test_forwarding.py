@@ -91,6 +91,31 @@ def test_a_primary_that_does_not_answer_is_given_up() -> None:
             assert api.error("PUT", "/mode", {"mode": "READONLY"}) == (500, 50003)
 
 
+def test_a_primary_that_was_replaced_is_not_waited_for() -> None:
+    """One that hangs is replaced when its session is over, which is long before its answer is given up."""
+
+    class Replaced(MemoryService):
+        async def another_primary(self, than: str) -> bool:
+            return True
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with served(Replaced(primary_url=address)) as url, Api(url) as api:
+            status, reply = api("PUT", "/mode", {"mode": "READONLY"})
+            assert (status, reply["error_code"]) == (500, 50003)
+            assert "was replaced" in reply["message"]
+
+
+def test_who_sent_a_write_on_waits_until_it_knows_of_it() -> None:
+    """So that the next question finds what the answer to the write told of."""
+    primary = MemoryService()
+    with served(primary) as primary_url:
+        follower = MemoryService(primary_url=primary_url)
+        with served(follower) as url, Api(url) as api:
+            api.register("a", V1)
+            assert follower.reached == [primary.position]
+
+
 def test_a_primary_that_speaks_no_http_is_given_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as odd:
 

@@ -15,7 +15,7 @@ from stoker.registry.errors import RegistryError
 from stoker.registry.http import refusals
 from stoker.registry.http.authentication import Users
 from stoker.registry.http.call import Call, ToForward
-from stoker.registry.http.forwarding import Forwarder, PrimaryUnreachable
+from stoker.registry.http.forwarding import Forwarder, PrimaryUnreachable, tell_position
 from stoker.registry.http.large_schemas import LargeSchemas
 from stoker.registry.http.limits import Limits
 from stoker.registry.http.media_types import is_consumed, negotiated
@@ -69,6 +69,7 @@ class Application:
                 response = await self._answer(call)
             except ClientDisconnect:
                 return
+            tell_position(call, response)
             await response(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:

@@ -1,6 +1,7 @@
 """Writes that belong to another instance: sent there as they came, and its answer given back as it came."""
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Final
 
 import httpx2
@@ -9,11 +10,14 @@ from starlette.responses import Response
 from stoker.registry.errors import Unavailable
 from stoker.registry.http.call import Call
 from stoker.registry.http.limits import Limits
-from stoker.registry.service import NotPrimary
+from stoker.registry.service import NotPrimary, Service
 
 _FORWARDED: Final = b"x-forward"
 """Confluent's mark of a request that was sent on: it is not sent on again."""
+_POSITION: Final = "x-schemas-position"
+"""Of the one who took the write: whoever sent it on waits until it knows of it too, so that its next answer does."""
 _FAILED: Final = 50003
+_GRACE_SECONDS: Final = 1.0
 _TAKEN: Final = (b"content-type", b"accept", b"authorization", b"confluent-accept-unknown-properties", b"x-request-id")
 
 
@@ -43,16 +47,47 @@ class Forwarder:
         content = await call.content()
         try:
             async with asyncio.timeout(self._limits.forward_timeout):
-                reply = await self._client.request(call.method, address, content=content, headers=headers)
+                request = self._client.request(call.method, address, content=content, headers=headers)
+                reply = await _unless_replaced(request, call.service, url)
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as problem:
             is_unsent = isinstance(problem, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.InvalidURL)
             raise (PrimaryUnreachable if is_unsent else Unavailable)(
                 _FAILED,
                 f"Error while forwarding the request to the leader at {url}: {str(problem) or type(problem).__name__}",
             ) from problem
+        position = reply.headers.get(_POSITION, "")
+        if position.isascii() and position.isdecimal() and len(position) < 20:
+            await call.service.reach(int(position))
         return Response(reply.content, reply.status_code, media_type=reply.headers.get("content-type"))
 
     async def close(self) -> None:
         if self._client is not None:
             await self._client.aclose()
             self._client = None
+
+
+def tell_position(call: Call, response: Response) -> None:
+    """To one who sent on a write."""
+    if _FORWARDED in call.headers:
+        response.headers[_POSITION] = str(call.service.position)
+
+
+async def _unless_replaced(
+    request: Coroutine[None, None, httpx2.Response], service: Service, url: str
+) -> httpx2.Response:
+    """One that hangs is replaced long before its answer is given up. Raises Unavailable."""
+    asked = asyncio.ensure_future(request)
+    replaced = asyncio.ensure_future(service.another_primary(than=url))
+    try:
+        await asyncio.wait({asked, replaced}, return_when=asyncio.FIRST_COMPLETED)
+        if not asked.done() and replaced.result():
+            await asyncio.wait({asked}, timeout=_GRACE_SECONDS)
+            if not asked.done():
+                raise Unavailable(
+                    _FAILED,
+                    f"The leader at {url} was replaced before it answered: what was asked may or may not be done",
+                )
+        return await asked
+    finally:
+        asked.cancel()
+        replaced.cancel()
