@@ -143,17 +143,23 @@ class Instance:
         except RuntimeError:  # the loop was closed while a thread had something to say
             pass
 
+    def hurry(self) -> None:
+        """No change waits any more; who asked for one is told how far it came."""
+        self._stopping.set()
+        self._decided.set()
+        for future in self._waiting:
+            if not future.done():
+                future.set_exception(TimeoutError())
+
     async def shutdown(self) -> None:
         """Leaves the group, so that another instance takes over at once. A start that was broken off is undone too."""
         self._stopping.set()
-        self._decided.set()  # who waits for that need not wait any more
+        self._decided.set()
         if self._elector is not None:
             await asyncio.to_thread(self._elector.stop)
         if self._waiting:
             await asyncio.wait(self._waiting, timeout=_LAST_WORDS_SECONDS)
-        for future in self._waiting:
-            if not future.done():
-                future.set_exception(TimeoutError())
+        self.hurry()
         async with self._writing:
             self._give_up_writing()
         if self._reader is not None:

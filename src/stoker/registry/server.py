@@ -1,8 +1,9 @@
 """The registry's server: the address it listens on, and the instance behind it."""
 
+import asyncio
 import contextlib
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Final
 
 import uvicorn
@@ -16,7 +17,9 @@ from stoker.registry.http.connection import Connection
 from stoker.registry.instance import Instance, InstanceOptions
 
 _BACKLOG: Final = 2048
+_UNHURRIED_SECONDS: Final = 3
 _LAST_REQUESTS_SECONDS: Final = 5
+"""For the requests that are there when the server is to stop; so those that were hurried are still answered."""
 _DISCARD_PORT: Final = 9
 
 
@@ -43,7 +46,8 @@ class RegistryServer:
                 log_config=None,
                 server_header=False,
                 timeout_graceful_shutdown=_LAST_REQUESTS_SECONDS,
-            )
+            ),
+            self._instance.hurry,
         )
 
     def _instance_options(self) -> InstanceOptions:
@@ -85,7 +89,18 @@ class RegistryServer:
 
 
 class _Http(uvicorn.Server):
-    """Leaves the signals to the one who started it."""
+    """Leaves the signals to the one who started it, and says when requests have had the time they need."""
+
+    def __init__(self, config: uvicorn.Config, hurry: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._hurry = hurry
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        hurrying = asyncio.get_running_loop().call_later(_UNHURRIED_SECONDS, self._hurry)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            hurrying.cancel()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
