@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Producer
 
 from stoker.client.admin.topics import create_topic, delete_topics
+from stoker.client.admin.transactions import list_transactions
 from stoker.client.cluster import Cluster
 from stoker.client.errors import CannotConnect
 from stoker.client.properties import client_properties
@@ -188,6 +189,30 @@ def test_a_broker_that_comes_back(tmp_path: Path) -> None:
                 assert only.registry.version("a", 1).schema_id == 1
                 await asyncio.to_thread(broker.start)
                 assert await change == 2
+
+    asyncio.run(story())
+
+
+def test_a_week_without_a_write(tmp_path: Path) -> None:
+    """Brokers forget a transactional id that is not used (transactional.id.expiration.ms); the next write takes it anew."""
+    options = {
+        "transactional.id.expiration.ms": 500,
+        "transaction.remove.expired.transaction.cleanup.interval.ms": 100,
+    }
+
+    async def story() -> None:
+        with BrokerProcess(tmp_path, options=options) as broker:
+
+            def is_forgotten() -> bool:
+                with Cluster(client_properties(broker.bootstrap_servers)) as cluster:
+                    return not list_transactions(cluster)
+
+            async with instance(broker.bootstrap_servers, "_schemas") as only:
+                await only.change(register("a", avro("A")))
+                async with asyncio.timeout(20):
+                    while not await asyncio.to_thread(is_forgotten):
+                        pass
+                assert await only.change(register("b", avro("B"))) == 2
 
     asyncio.run(story())
 

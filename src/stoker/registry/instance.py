@@ -277,7 +277,10 @@ class Instance:
                     return change.reply
                 except Fenced:
                     # Two took themselves for the primary. The election settles it; until then whoever comes last writes.
-                    logger.warning("another instance has taken over the writes (attempt %d)", attempt + 1)
+                    logger.warning(
+                        "another instance has taken over the writes, or the transactional id has expired (attempt %d)",
+                        attempt + 1,
+                    )
             raise NotPrimary(self.primary_url)
         finally:
             self._writing.release()

@@ -25,9 +25,12 @@ _FENCED: Final = frozenset(
         KafkaError._FENCED,
         KafkaError.PRODUCER_FENCED,
         KafkaError.INVALID_PRODUCER_EPOCH,
-        KafkaError.INVALID_PRODUCER_ID_MAPPING,
+        KafkaError.INVALID_PRODUCER_ID_MAPPING,  # also when nothing was written for a week (transactional.id.expiration.ms)
     }
 )
+
+_PURGED: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
+"""Of records that were given up since something else had failed."""
 
 
 class WriteError(StokerError):
@@ -93,7 +96,7 @@ class LogWriter:
                 self._producer.produce(self._topic, key=key, value=value, partition=0, on_delivery=delivered)
             self._wait_for(self._producer.commit_transaction)
         except KafkaException as problem:
-            raise _write_error(next(iter(refusals), problem.args[0])) from problem
+            raise _write_error(problem.args[0], *refusals) from problem
         except BufferError as problem:
             raise WriteError(f"{len(records)} records at once are too many") from problem
         self._producer.poll(0)  # what it logged piles up otherwise
@@ -117,9 +120,12 @@ class LogWriter:
         self._producer.flush(0)
 
 
-def _write_error(error: KafkaError) -> WriteError:
-    if error.code() in _FENCED:
+def _write_error(error: KafkaError, *of_records: KafkaError) -> WriteError:
+    """From what became of the transaction and of its records, one of which says why; the others may be consequences."""
+    errors = [*of_records, error]
+    codes = {each.code() for each in errors}
+    if not codes.isdisjoint(_FENCED):
         return Fenced("another instance has taken over")
-    if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+    if KafkaError.MSG_SIZE_TOO_LARGE in codes:
         return RecordTooLarge("the record is larger than the topic's max.message.bytes allows")
-    return WriteError(error.str())
+    return WriteError(next((each for each in errors if each.code() not in _PURGED), error).str())

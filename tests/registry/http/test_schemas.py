@@ -1,5 +1,7 @@
 """/schemas."""
 
+import json
+
 import pytest
 
 from tests.registry.http.schemas import PROTO, V1, V2, record
@@ -105,3 +107,19 @@ def test_references_name_their_contexts_when_asked_to(api: Api, subject: str) ->
     assert api("GET", f"{by_id}&referenceFormat=qualified")[1]["references"] == qualified
     by_version = f"/subjects/:.ctx:{subject}/versions/1?referenceFormat=qualified"
     assert api("GET", by_version)[1]["references"] == qualified
+
+
+def test_a_list_of_large_schemas_is_sent_part_by_part(api: Api, subject: str) -> None:
+    """Its length need not be known before, nor all of it be in memory; a short one is sent at once."""
+    for number in range(4):
+        schema = {"type": "record", "name": f"Large{number}", "doc": "x" * 200_000, "fields": []}
+        api.register(f"{subject}-{number}", json.dumps(schema))
+    reply = api.raw("GET", f"/schemas?subjectPrefix={subject}")
+    assert reply.headers["transfer-encoding"] == "chunked"
+    assert [each["subject"] for each in reply.json()] == [f"{subject}-{number}" for number in range(4)]
+    assert api.raw("HEAD", f"/schemas?subjectPrefix={subject}").status_code == 200
+    for limit in (1, 2, 3):
+        shown = api("GET", f"/schemas?subjectPrefix={subject}&limit={limit}")[1]
+        assert [each["subject"] for each in shown] == [f"{subject}-{number}" for number in range(limit)]
+    assert api.raw("GET", f"/schemas?subjectPrefix={subject}&limit=1").headers["content-length"]
+    assert api("GET", "/schemas?subjectPrefix=nobody") == (200, [])

@@ -16,7 +16,7 @@ from stoker.registry.http.routing import Parameter, Route
 
 Json = dict[str, Any]
 
-_OF_ALL: Final = (400, 401, 406, 414, 500)
+_OF_ALL: Final = (400, 401, 406, 414, 429, 500)
 """Statuses that every route may have: of the query, the password, the type of the answer, the path, and of our mistakes."""
 _OF_BODIES: Final = (408, 413, 415, 422)
 _OF_WRITES: Final = (403, 422)

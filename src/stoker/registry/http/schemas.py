@@ -130,13 +130,14 @@ async def list_schemas(call: Call) -> Response:
         versions = [each for each in state.subjects[name].versions.values() if deleted or not each.deleted]
         versions = versions[-1:] if latest_only else versions
         found += [each for each in versions if not rule_type or _has_rule(each.entity, rule_type)]
-    shown = []
-    for each in page(call, found, most=_MOST_SCHEMAS):
-        told = version_json(call, each)
-        if each.subject in aliases:
-            told["aliases"] = aliases[each.subject]
-        shown.append(told)
-    return call.answer(shown)
+
+    def shown(version: SubjectVersion) -> Json:
+        told = version_json(call, version)
+        if version.subject in aliases:
+            told["aliases"] = aliases[version.subject]
+        return told
+
+    return call.answer_list(map(shown, page(call, found, most=_MOST_SCHEMAS)))
 
 
 def _aliases(registry: Registry, prefix: str) -> dict[str, list[str]]:
