@@ -112,3 +112,29 @@ def test_a_large_text_that_is_no_schema_is_refused(api: Api) -> None:
     text = _avro(5_000)[:-1]
     for path in ("/subjects/bad/versions", "/subjects/bad", "/compatibility/subjects/bad/versions"):
         assert api.error("POST", path, {"schema": text}) == (422, 42201)
+
+
+_LARGEST = Limits().max_request_bytes - 1024
+
+
+@pytest.mark.parametrize(
+    ("document", "value"),
+    [
+        (b'{"schema": "\\"int\\"", "metadata": {"tags": {%s}}}', b'"%06d": ["a"]'),
+        (b'{"schema": "\\"int\\"", "ruleSet": {"domainRules": [%s]}}', b'{"name": "r%06d", "type": "X"}'),
+        (b'{"schema": "\\"int\\"", "references": [%s]}', b'{"name": "%06d", "subject": "a", "version": 1}'),
+        (b'{"schema": [%s]}', b'["%06d"]'),
+    ],
+)
+def test_others_are_answered_while_a_request_of_many_values_is_read(api: Api, document: bytes, value: bytes) -> None:
+    values = [value % number for number in range(_LARGEST // (len(value % 0) + 1))]
+    body = document % b",".join(values)
+    assert len(body) < Limits().max_request_bytes
+
+    def ask(other: Api) -> None:
+        status, reply = other("POST", "/subjects/values/versions", body)
+        assert (status, reply["message"]) == (400, "The request body has more than 20000 values")
+
+    wait = _longest_wait(api, ask)
+    print("the slowest after", wait)
+    assert wait < 1.0

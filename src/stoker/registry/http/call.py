@@ -148,6 +148,7 @@ class Call:
             raise refusals.invalid_parameter("The request body must not be empty")
         try:
             value = _decode(content.decode())
+            _refuse_too_many(value, self.limits.max_values)
             if b"\\u" in content:
                 _encode(value).encode()
         except RecursionError:
@@ -193,6 +194,18 @@ class Call:
                     raise
                 url = elsewhere.url
         raise ToForward(url)
+
+
+def _refuse_too_many(value: object, limit: int) -> None:
+    """Raises Refusal."""
+    count, waiting = 0, [value]
+    while waiting:
+        inner = waiting.pop()
+        within = inner.values() if isinstance(inner, dict) else inner if isinstance(inner, list) else ()
+        count += len(within)
+        if count > limit:
+            raise refusals.bad_request(f"The request body has more than {limit} values")
+        waiting += [each for each in within if isinstance(each, dict | list)]
 
 
 def _list_in_parts(values: Iterable[object]) -> Iterator[str]:

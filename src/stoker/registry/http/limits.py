@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    max_request_bytes: int = 10 * 1024 * 1024
+    max_request_bytes: int = 4 * 1024 * 1024
+    """A record of a megabyte, all quotes and accents of which are escaped, is three."""
+    max_values: int = 20_000
+    """In the JSON of a request, at all depths: a record of a megabyte has fewer that mean something."""
     max_address_bytes: int = 8 * 1024
     """Of path and query together."""
     max_schema_characters: int = 1_000_000
