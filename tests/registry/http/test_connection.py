@@ -75,6 +75,16 @@ def test_headers_have_a_limit(part: bytes, caplog: pytest.LogCaptureFixture) -> 
     assert "larger than 65536 bytes" in caplog.text
 
 
+def test_who_sends_too_large_a_body_hears_of_it(api: Api) -> None:
+    """Though it is answered before all of it was sent, and the connection is good for the next request."""
+    with connected(api.url) as client:
+        client.sendall(b"POST /subjects/a/versions HTTP/1.1\r\nHost: x\r\nContent-Length: 20000000\r\n\r\n")
+        assert client.recv(65536).startswith(b"HTTP/1.1 413 ")
+        client.sendall(b" " * 20_000_000)
+        client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        assert answer(client).startswith(b"HTTP/1.1 200 ")
+
+
 def test_an_upgrade_is_not_made_and_no_reason_to_complain(api: Api, caplog: pytest.LogCaptureFixture) -> None:
     headers = {"Upgrade": "websocket", "Connection": "Upgrade"}
     assert api("GET", "/subjects", headers=headers)[0] == 200

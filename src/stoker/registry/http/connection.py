@@ -27,6 +27,7 @@ class Connection(HttpToolsProtocol):
         self.logger = logging.getLogger("stoker.registry.http")
         self._heads = 0
         self._head_bytes = 0
+        self._is_in_body = False
         self._too_late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -42,7 +43,8 @@ class Connection(HttpToolsProtocol):
         super().data_received(data)
         if self.transport.is_closing() or (self.cycle is not None and not self.cycle.response_complete):
             return
-        self._head_bytes = self._head_bytes + len(data) if heads == self._heads else 0
+        if not self._is_in_body:  # of a request that was answered before all of it was there
+            self._head_bytes = self._head_bytes + len(data) if heads == self._heads else 0
         if self._head_bytes > self.max_head_bytes:
             self._refuse(f"Request line and headers are larger than {self.max_head_bytes} bytes.")
         else:
@@ -51,8 +53,13 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._heads += 1
         self._head_bytes = 0
+        self._is_in_body = True
         self._expect_nothing()
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._is_in_body = False
+        super().on_message_complete()
 
     def _unsupported_upgrade_warning(self) -> None:
         """The request is answered as if it had not asked for it."""
