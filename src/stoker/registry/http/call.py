@@ -74,9 +74,19 @@ class Call(Request):
         return parse_integer(values[0])
 
     @property
+    def asks_for_deleted_only(self) -> bool:
+        """Confluent's client for Python spells it in its own way."""
+        return self.flag("deletedOnly") or self.flag("deleted_only")
+
+    @property
     def shows_new_fields(self) -> bool:
-        """Whether the client says that it bears fields it does not know. Old Java clients fail at them."""
-        return self.headers.get("confluent-accept-unknown-properties", "").lower() == "true"
+        """Whether the client bears fields it does not know: it says so, or it is new enough to name its version.
+
+        Old Java clients fail at them. Confluent's for Python says so only with a body, but needs the guid of a GET too.
+        """
+        headers = self.headers
+        says_so = headers.get("confluent-accept-unknown-properties", "").lower() == "true"
+        return says_so or "confluent-client-version" in headers
 
     async def content(self) -> bytes:
         """The body. Raises Refusal if it is too large or too slow, ClientDisconnect if it ends too early."""

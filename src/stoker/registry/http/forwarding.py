@@ -14,7 +14,14 @@ from stoker.registry.service import NotPrimary
 _FORWARDED: Final = "x-forward"
 """Confluent's mark of a request that was sent on: it is not sent on again."""
 _FAILED: Final = 50003
-_TAKEN: Final = ("content-type", "accept", "authorization", "confluent-accept-unknown-properties", "x-request-id")
+_TAKEN: Final = (
+    "content-type",
+    "accept",
+    "authorization",
+    "confluent-accept-unknown-properties",
+    "confluent-client-version",
+    "x-request-id",
+)
 
 
 class PrimaryUnreachable(Unavailable):
