@@ -192,7 +192,8 @@ def test_compatibility(client: SchemaRegistryClient, subject: str) -> None:
     assert client.test_compatibility(subject, avro("Order", "id", "region"))
     with refusal(409, 409, "READER_FIELD_MISSING_DEFAULT_VALUE.*amount"):
         client.register_schema(subject, demanding)
-    assert client.set_compatibility(subject, "none") == {"compatibility": "NONE"}
+    answered: Any = client.set_compatibility(subject, "none")
+    assert answered == {"compatibility": "NONE"}
     assert client.get_compatibility(subject) == "NONE"
     assert client.test_compatibility(subject, demanding)
     with refusal(422, 42203, "SIDEWAYS"):
@@ -243,7 +244,8 @@ def test_what_all_subjects_share(own_registry: RegistryProcess, subject: str) ->
     with SchemaRegistryClient({"url": own_registry.url}) as client:
         assert client.get_subjects() == []
         assert client.get_compatibility() == "BACKWARD"
-        assert client.set_compatibility(level="FULL_TRANSITIVE") == {"compatibility": "FULL_TRANSITIVE"}
+        answered: Any = client.set_compatibility(level="FULL_TRANSITIVE")
+        assert answered == {"compatibility": "FULL_TRANSITIVE"}
         assert client.get_config().compatibility_level == ConfigCompatibilityLevel.FULL_TRANSITIVE
         assert client.delete_config().compatibility_level == ConfigCompatibilityLevel.FULL_TRANSITIVE
         assert client.get_compatibility() == "BACKWARD"
