@@ -154,11 +154,14 @@ $(KAFKA_JARS): tests/java/pom.xml
 # One after the other: two Mavens at once would write the same files of ~/.m2.
 $(SPRING_JARS): tests/clients/spring/pom.xml | $(KAFKA_JARS)
 $(CONFLUENT_JARS): tests/registry/clients/java/pom.xml | $(SPRING_JARS)
+# Alone: what it needs is inside of it, and its parents name places where not everybody may fetch.
+$(CONFLUENT_JARS): GOAL := copy
+$(KAFKA_JARS) $(SPRING_JARS): GOAL := copy-dependencies
 $(KAFKA_JARS) $(SPRING_JARS) $(CONFLUENT_JARS):
 	@$(call need,mvn,a JDK (17 or newer) and Maven)
 	@echo "fetching $(notdir $(@D))"
 	@rm -rf $(@D)
-	@mvn -q -B -Dstyle.color=never -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(@D) </dev/null
+	@mvn -q -B -Dstyle.color=never -f $< dependency:$(GOAL) -DoutputDirectory=$(CURDIR)/$(@D) </dev/null
 	@touch $@
 
 $(NODE_MODULES): $(KAFKAJS)/package-lock.json
