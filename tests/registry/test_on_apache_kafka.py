@@ -14,7 +14,7 @@ PAYMENT = '{"type":"record","name":"Payment","fields":[]}'
 def test_two_instances_on_apache_kafka(apache_kafka_address: str) -> None:
     """What is registered is there after a restart; either instance takes a write, and the second goes on when the first has left."""
     name = fresh_topic("_schemas")
-    options = {"kafkastore.topic": name, "schema.registry.group.id": name}
+    options = {"kafkastore.topic": name, "schema.registry.group.id": name, "kafkastore.session.timeout.ms": 6000}
     with RegistryProcess(apache_kafka_address, options=options) as first:
         order_id = first.register("orders-value", ORDER)
         assert first.stop() == 0
