@@ -95,21 +95,19 @@ class StokerProcess(ABC):
             assert self.is_running, f"it gave up:\n{self.output}"
             assert time.monotonic() < deadline, f"it is not ready:\n{self.output}"
 
-    @property
-    def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
-
     def kill(self) -> None:
         """SIGKILL: the process has no say in it."""
         assert self._process is not None
         self._process.kill()
         self.wait()
 
+    def send_signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
     def stop(self, by: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to stop; returns its exit code."""
-        assert self._process is not None
-        self._process.send_signal(by)
+        self.send_signal(by)
         return self.wait()
 
     def wait(self) -> int:

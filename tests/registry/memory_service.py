@@ -11,17 +11,17 @@ ReplyT = TypeVar("ReplyT")
 
 
 class MemoryService:
-    """Takes the writes itself, unless `primary_url` says otherwise or `has_primary` is False."""
+    """Takes the writes itself, unless `primary_url` says otherwise or nobody is known to."""
 
-    def __init__(self, *, primary_url: str | None = None, has_primary: bool = True) -> None:
+    def __init__(self, *, primary_url: str | None = None, is_primary_known: bool = True) -> None:
         self.registry = Registry(RegistryState())
         self.primary_url = primary_url
         self.cluster_id = "memory"
-        self.has_primary = has_primary
+        self.is_primary_known = is_primary_known
 
     async def change(self, decide: Callable[[Registry], Change[ReplyT]]) -> ReplyT:
-        if not self.has_primary:
-            raise NotPrimary
+        if not self.is_primary_known:
+            raise NotPrimary(None)
         change = decide(self.registry)
         for record in change.records:
             self.registry.state.replay(record)

@@ -161,7 +161,7 @@ class Elector:
                 self._member_id = joined.member_id
                 continue
             if joined.error_code == ErrorCode.UNKNOWN_MEMBER_ID and not self._stopping.is_set():
-                self._member_id = ""
+                self._forget_membership()
                 continue
             raise_if_refused(joined.error_code)
             self._member_id = joined.member_id
@@ -229,9 +229,14 @@ class Elector:
     def _rejoin_or_raise(self, error_code: int) -> None:
         code = as_error_code(error_code)
         if code is ErrorCode.UNKNOWN_MEMBER_ID:
-            self._member_id = ""
+            self._forget_membership()
         elif code not in (ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.ILLEGAL_GENERATION):
             raise KafkaRefused(error_code)
+
+    def _forget_membership(self) -> None:
+        """The others went on without this one: it has no claim to be primary any more."""
+        self._member_id = ""
+        self._is_primary = False
 
     def _leave(self) -> None:
         hurried = {"request.timeout.ms": "1000", "default.api.timeout.ms": "1000"}

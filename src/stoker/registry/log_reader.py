@@ -11,9 +11,13 @@ from stoker.registry.records import MalformedRecord, RegistryRecord, decode_reco
 
 logger = logging.getLogger("stoker.registry")
 
+_librdkafka = logger.getChild("librdkafka")
+_librdkafka.setLevel(logging.WARNING)
+
 _BATCH: Final = 500
 _POLL_SECONDS: Final = 0.5
 _EXCERPT: Final = 200
+_UNKNOWN: Final = 2**63
 
 OnRecords = Callable[[list[RegistryRecord], int], None]
 
@@ -32,6 +36,7 @@ class LogReader:
         self._on_records = on_records
         self._on_end = on_end
         self._has_ended = False
+        self._end = _UNKNOWN
         self._stopping = threading.Event()
         self._consumer = Consumer(
             {
@@ -45,7 +50,7 @@ class LogReader:
                 "fetch.wait.max.ms": 100,  # also the time until the end of the topic is known at start
                 "queued.max.messages.kbytes": 8 * 1024,
             },
-            logger=logger,
+            logger=_librdkafka,
         )
         self._thread = threading.Thread(target=self._run, name="stoker-registry-reader", daemon=True)
 
@@ -58,12 +63,14 @@ class LogReader:
         self._consumer.close()
 
     def _run(self) -> None:
+        partition = TopicPartition(self._topic, 0, OFFSET_BEGINNING)
         try:
             # One who assigns a topic that librdkafka has not heard of waits half a second for it.
             self._consumer.list_topics(self._topic, _POLL_SECONDS)
+            _, self._end = self._consumer.get_watermark_offsets(partition, _POLL_SECONDS)
         except KafkaException as problem:
             logger.info("reading %s: %s", self._topic, problem)
-        self._consumer.assign([TopicPartition(self._topic, 0, OFFSET_BEGINNING)])
+        self._consumer.assign([partition])
         while not self._stopping.is_set():
             first = self._consumer.poll(_POLL_SECONDS)
             if first is not None:
@@ -86,7 +93,8 @@ class LogReader:
                 logger.warning("reading %s: %s", self._topic, error.str())
         if last >= 0:
             self._on_records(records, last)
-        if has_ended and not self._has_ended:
+        # While others write on and on, librdkafka never says that the end is reached.
+        if (has_ended or last >= self._end - 1) and not self._has_ended:
             self._has_ended = True
             self._on_end()
 

@@ -5,6 +5,7 @@ one wrote is then either committed or gone. So two instances that both believe t
 is given once.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -14,6 +15,8 @@ from stoker.errors import StokerError
 from stoker.registry.records import RegistryRecord, encode_record
 
 _TRANSACTION_SECONDS: Final = 10
+_SILENT: Final = logging.Logger("librdkafka", level=logging.CRITICAL + 1)  # noqa: LOG001 - known to nobody else
+"""All that matters of what librdkafka would print is raised too."""
 _FENCED: Final = frozenset(
     {
         KafkaError._FENCED,
@@ -51,7 +54,8 @@ class LogWriter:
                 "message.timeout.ms": _TRANSACTION_SECONDS * 1000,
                 "message.max.bytes": 10 * 1024 * 1024,  # the broker's limit is the one that counts
                 "linger.ms": 0,
-            }
+            },
+            logger=_SILENT,
         )
         try:
             self._producer.init_transactions(timeout)
@@ -77,6 +81,7 @@ class LogWriter:
             self._producer.commit_transaction(self._timeout)
         except KafkaException as problem:
             raise _write_error(next(iter(refusals), problem.args[0])) from problem
+        self._producer.poll(0)  # what it logged piles up otherwise
         return offsets[-1]
 
     def close(self) -> None:

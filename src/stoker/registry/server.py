@@ -12,7 +12,6 @@ from stoker.errors import StokerError
 from stoker.registry.config import Listener, RegistryConfig
 from stoker.registry.election import Identity
 from stoker.registry.http.application import application
-from stoker.registry.http.settings import HttpSettings
 from stoker.registry.instance import Instance, InstanceOptions
 
 _BACKLOG: Final = 2048
@@ -35,7 +34,7 @@ class RegistryServer:
         self._instance = Instance(self._instance_options())
         self._http = _Http(
             uvicorn.Config(
-                application(self._instance, settings=self._http_settings()),
+                application(self._instance, auth_file=config.auth_file, read_only=config.is_read_only),
                 http="httptools",
                 lifespan="on",
                 access_log=False,
@@ -44,9 +43,6 @@ class RegistryServer:
                 timeout_graceful_shutdown=_LAST_REQUESTS_SECONDS,
             )
         )
-
-    def _http_settings(self) -> HttpSettings:
-        return HttpSettings(users_file=self._config.auth_file, read_only=self._config.is_read_only)
 
     def _instance_options(self) -> InstanceOptions:
         config = self._config

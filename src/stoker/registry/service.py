@@ -26,6 +26,10 @@ class Service(Protocol):
     def primary_url(self) -> str | None:
         """Of another instance, when that one is to take the writes; None when this one takes them itself."""
 
+    @property
+    def is_primary_known(self) -> bool:
+        """Whether there is one to take the writes, here or elsewhere."""
+
     async def change(self, decide: Callable[[Registry], Change[R]]) -> R:
         """Decide, write, and wait until it is in force here. Raises RegistryError, of which NotPrimary is one."""
 

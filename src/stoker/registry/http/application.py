@@ -3,53 +3,67 @@
 import json
 import logging
 from http import HTTPStatus
+from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from stoker.registry.errors import RegistryError
 from stoker.registry.http import refusals
 from stoker.registry.http.authentication import Users
 from stoker.registry.http.call import Call, ToForward
 from stoker.registry.http.forwarding import Forwarder, PrimaryUnreachable
+from stoker.registry.http.large_schemas import LargeSchemas
+from stoker.registry.http.limits import Limits
 from stoker.registry.http.media_types import is_consumed, negotiated
 from stoker.registry.http.names import within_context
-from stoker.registry.http.openapi import document
+from stoker.registry.http.openapi import ROUTES
 from stoker.registry.http.refusals import Refusal
-from stoker.registry.http.routes import ROUTES
 from stoker.registry.http.routing import Route, Router, segments_of
-from stoker.registry.http.settings import HttpSettings
 from stoker.registry.service import Service
 
 logger = logging.getLogger("stoker.registry")
 
 _OPEN: Final = ["_health"]
 """What is answered without a password."""
-_DESCRIPTION: Final = Route(method="GET", path="/openapi.json", handler=document, answer={"type": "object"})
 _MOST_PARAMETERS: Final = 1_000
 
 
-def application(service: Service, *, settings: HttpSettings | None = None) -> ASGIApp:
-    """The API of this registry. Raises UsersFileUnusable."""
-    return _Application(service, settings or HttpSettings())
+def application(
+    service: Service, *, auth_file: Path | None = None, read_only: bool = False, limits: Limits | None = None
+) -> "Application":
+    """The API of this registry.
+
+    With a file of users (authentication.py) a password is asked for; `read_only` refuses every write, and says that the
+    mode is READONLY whatever is stored. Raises UsersFileUnusable.
+    """
+    users = None if auth_file is None else Users(auth_file)
+    return Application(service, users, limits or Limits(), read_only=read_only)
 
 
-class _Application:
-    def __init__(self, service: Service, settings: HttpSettings) -> None:
+class Application:
+    """Is called for each request; `close` lets go of the connections to other instances."""
+
+    def __init__(self, service: Service, users: Users | None, limits: Limits, *, read_only: bool) -> None:
         self._service = service
-        self._settings = settings
-        self._router = Router((*ROUTES, _DESCRIPTION))
-        self._users = None if settings.users_file is None else Users(settings.users_file)
-        self._forwarder = Forwarder(settings)
+        self._users = users
+        self._limits = limits
+        self._large = LargeSchemas()
+        self._is_read_only = read_only
+        self._router = Router(ROUTES)
+        self._forwarder = Forwarder(limits)
+
+    async def close(self) -> None:
+        await self._forwarder.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif scope["type"] == "http":
-            call = Call(scope, receive, self._service, self._settings)
+            call = Call(scope, receive, self._service, self._limits, self._large, is_read_only=self._is_read_only)
             try:
                 response = await self._answer(call)
             except ClientDisconnect:
@@ -60,7 +74,7 @@ class _Application:
         await receive()
         await send({"type": "lifespan.startup.complete"})
         await receive()
-        await self._forwarder.close()
+        await self.close()
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _answer(self, call: Call) -> Response:
@@ -89,7 +103,7 @@ class _Application:
     async def _handle(self, call: Call) -> Response:
         scope = call.scope
         raw_path, query_string = scope["raw_path"], scope["query_string"]
-        limit = self._settings.max_address_bytes
+        limit = self._limits.max_address_bytes
         if len(raw_path) + len(query_string) > limit:
             raise refusals.address_too_long(limit)
         segments = segments_of(raw_path)
@@ -125,10 +139,9 @@ def _other_method(method: str, routes: dict[str, Route]) -> Response:
 
 
 def _negotiate(call: Call, route: Route) -> None:
-    headers = call.headers
-    if route.body is not None and not is_consumed(headers.get("content-type")):
+    if route.body is not None and not is_consumed(call.header(b"content-type")):
         raise refusals.unsupported_media_type()
-    media_type = negotiated(headers.get("accept"))
+    media_type = negotiated(call.header(b"accept"))
     if media_type is None:
         raise refusals.not_acceptable()
     call.media_type = media_type

@@ -50,12 +50,12 @@ class Users:
     async def authenticate(self, call: Call) -> Account:
         """Raises Refusal."""
         self._read_again()
-        header = call.headers.get("authorization", "")
-        digest = hashlib.blake2b(header.encode(), key=self._secret).digest()
+        header = call.headers.get(b"authorization", b"")
+        digest = hashlib.blake2b(header, key=self._secret).digest()
         account = self._verified.get(digest)
         return account if account is not None else await self._verify(header, digest)
 
-    async def _verify(self, header: str, digest: bytes) -> Account:
+    async def _verify(self, header: bytes, digest: bytes) -> Account:
         user, password = _credentials(header)
         account = self._accounts.get(user)
         # Someone unknown takes as long as a wrong password, so that names cannot be guessed by the clock.
@@ -119,9 +119,9 @@ def read_users(path: Path) -> dict[str, Account]:
     return accounts
 
 
-def _credentials(header: str) -> tuple[str, bytes]:
-    scheme, _, encoded = header.partition(" ")
-    if scheme.lower() != "basic":
+def _credentials(header: bytes) -> tuple[str, bytes]:
+    scheme, _, encoded = header.partition(b" ")
+    if scheme.lower() != b"basic":
         raise refusals.unauthorized()
     try:
         user, separator, password = base64.b64decode(encoded.strip(), validate=True).partition(b":")

@@ -5,14 +5,15 @@ import json
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope
 
 from stoker.registry.errors import not_permitted
 from stoker.registry.http import refusals
+from stoker.registry.http.large_schemas import LargeSchemas
+from stoker.registry.http.limits import Limits
 from stoker.registry.http.media_types import V1
-from stoker.registry.http.settings import HttpSettings
 from stoker.registry.registry import Change, Registry
 from stoker.registry.service import NotPrimary, Service
 
@@ -20,6 +21,7 @@ ReplyT = TypeVar("ReplyT")
 
 _LOWEST: Final = -(2**31)
 _HIGHEST: Final = 2**31 - 1
+_decode = json.JSONDecoder(strict=False).decode
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
 
 
@@ -39,17 +41,47 @@ class ToForward(Exception):
         self.url = url
 
 
-class Call(Request):
+class Call:
     """What was asked, and of whom."""
 
-    def __init__(self, scope: Scope, receive: Receive, service: Service, settings: HttpSettings) -> None:
-        super().__init__(scope, receive)
+    __slots__ = (
+        "_content",
+        "_receive",
+        "account",
+        "headers",
+        "is_read_only",
+        "large",
+        "limits",
+        "media_type",
+        "method",
+        "query",
+        "registry",
+        "scope",
+        "service",
+    )
+
+    def __init__(
+        self,
+        scope: Scope,
+        receive: Receive,
+        service: Service,
+        limits: Limits,
+        large: LargeSchemas,
+        *,
+        is_read_only: bool,
+    ) -> None:
+        self.scope = scope
+        self.method: str = scope["method"]
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.service = service
         self.registry: Registry = service.registry
-        self.settings = settings
+        self.limits = limits
+        self.large = large
+        self.is_read_only = is_read_only
         self.media_type = V1
         self.query: dict[str, list[str]] = {}
         self.account: Account | None = None
+        self._receive = receive
         self._content: bytes | None = None
 
     # -- what was asked ---------------------------------------------------------------------------------------------
@@ -73,6 +105,10 @@ class Call(Request):
             return default
         return parse_integer(values[0])
 
+    def header(self, name: bytes) -> str | None:
+        value = self.headers.get(name)
+        return None if value is None else value.decode("latin-1")
+
     @property
     def asks_for_deleted_only(self) -> bool:
         """Confluent's client for Python spells it in its own way."""
@@ -85,8 +121,7 @@ class Call(Request):
         Old Java clients fail at them. Confluent's for Python says so only with a body, but needs the guid of a GET too.
         """
         headers = self.headers
-        says_so = headers.get("confluent-accept-unknown-properties", "").lower() == "true"
-        return says_so or "confluent-client-version" in headers
+        return headers.get(b"confluent-accept-unknown-properties") == b"true" or b"confluent-client-version" in headers
 
     async def content(self) -> bytes:
         """The body. Raises Refusal if it is too large or too slow, ClientDisconnect if it ends too early."""
@@ -95,25 +130,25 @@ class Call(Request):
         return self._content
 
     async def _read(self) -> bytes:
-        limit = self.settings.max_request_bytes
-        declared = self.headers.get("content-length")
+        limit = self.limits.max_request_bytes
+        declared = self.headers.get(b"content-length")
         if declared is not None and int(declared) > limit:
             raise refusals.body_too_large(limit)
-        message = await self.receive()
+        message = await self._receive()
         chunk = _chunk(message)
         if not message.get("more_body", False):
             return chunk
         chunks, size = [chunk], len(chunk)
         try:
-            async with asyncio.timeout(self.settings.body_timeout):
+            async with asyncio.timeout(self.limits.body_timeout):
                 while message.get("more_body", False):
-                    message = await self.receive()
+                    message = await self._receive()
                     chunks.append(_chunk(message))
                     size += len(chunks[-1])
                     if size > limit:
                         raise refusals.body_too_large(limit)
         except TimeoutError:
-            raise refusals.too_slow(self.settings.body_timeout) from None
+            raise refusals.too_slow(self.limits.body_timeout) from None
         return b"".join(chunks)
 
     async def document(self) -> dict[str, Any]:
@@ -122,7 +157,7 @@ class Call(Request):
         if not content.strip():
             raise refusals.invalid_parameter("The request body must not be empty")
         try:
-            value = json.loads(content, strict=False)
+            value = _decode(content.decode())
             if b"\\u" in content:
                 _encode(value).encode()
         except RecursionError:
@@ -146,7 +181,7 @@ class Call(Request):
 
     async def change(self, subject: str | None, decide: Callable[[Registry], Change[ReplyT]]) -> ReplyT:
         """Raises RegistryError, or ToForward if another instance takes the writes."""
-        if self.settings.read_only:
+        if self.is_read_only:
             raise not_permitted(
                 "The registry is in read-only mode" if subject is None else f"Subject {subject} is in read-only mode"
             )

@@ -4,7 +4,6 @@ from typing import Final
 
 from starlette.responses import Response
 
-from stoker.registry.compatibility import messages
 from stoker.registry.entities import SubjectVersion
 from stoker.registry.errors import Unprocessable, version_not_found
 from stoker.registry.http.bodies import registration
@@ -13,13 +12,12 @@ from stoker.registry.http.names import aliased, normalized
 from stoker.registry.http.parameters import NORMALIZE, VERBOSE
 from stoker.registry.http.routing import Route
 from stoker.registry.registry import LATEST, parse_version
-from stoker.registry.subjects import context_of
 
 
 async def check_version(call: Call, subject: str, version: str) -> Response:
     """Ask whether a schema goes with one version of a subject"""
     name = aliased(call.registry, normalized(subject))
-    number = parse_version(version.strip())
+    number = parse_version(version)
     known = call.registry.state.subjects.get(name)
     found = None
     if known is not None:
@@ -37,13 +35,11 @@ async def check_subject(call: Call, subject: str) -> Response:
 
 
 async def _check(call: Call, name: str, earlier: list[SubjectVersion]) -> Response:
-    registry = call.registry
-    wanted = registration(await call.document(), call.settings, normalize=call.flag("normalize"))
+    wanted = registration(await call.document(), call.limits, normalize=call.flag("normalize"))
     verbose = call.flag("verbose")
     try:
-        level = registry.scopes.level(name)
-        entity = registry.canonical(name, wanted)
-        reasons = messages(registry.conflicts(entity, context_of(name), earlier, level), level)
+        await call.large.compare(call.registry, name, wanted, earlier)
+        reasons = call.registry.incompatibilities(name, wanted, earlier)
     except Unprocessable as problem:
         if not verbose:
             raise

@@ -4,9 +4,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from stoker.registry.entities import Json
 from stoker.registry.errors import config_not_found
-from stoker.registry.http.bodies import config as config_of
 from stoker.registry.http.call import Call
 from stoker.registry.http.names import is_default_context, normalized
 from stoker.registry.http.parameters import DEFAULT_TO_GLOBAL
@@ -17,7 +15,8 @@ from stoker.registry.subjects import canonical
 
 async def get_global(call: Call) -> Response:
     """Get what is set for all subjects"""
-    return call.answer(call.registry.scopes.config(None))
+    scopes = call.registry.scopes
+    return call.answer(scopes.config(None) if call.flag("defaultToGlobal") else scopes.own_config(None))
 
 
 async def get_of_subject(call: Call, subject: str) -> Response:
@@ -26,16 +25,10 @@ async def get_of_subject(call: Call, subject: str) -> Response:
         return await get_global(call)
     name = normalized(subject)
     scopes = call.registry.scopes
-    if call.flag("defaultToGlobal"):
-        return call.answer(scopes.config(name))
-    config = call.registry.state.configs.get(name)
+    config = scopes.config(name) if call.flag("defaultToGlobal") else scopes.own_config(name)
     if config is None:
         raise config_not_found(name)
-    return call.answer(_shown({LEVEL: scopes.config(None)[LEVEL], **config}))
-
-
-def _shown(config: Json) -> Json:
-    return {name: value for name, value in config.items() if name != "subject"}
+    return call.answer(config)
 
 
 async def put_global(call: Call) -> Response:
@@ -49,7 +42,7 @@ async def put_of_subject(call: Call, subject: str) -> Response:
 
 
 async def _put(call: Call, name: str | None) -> Response:
-    config = parse_config(config_of(await call.document()))
+    config = parse_config(await call.document())
     reply = await call.change(name, lambda registry: registry.put_config(name, config))
     return call.answer({"compatibility" if field == LEVEL else field: value for field, value in reply.items()})
 
@@ -65,7 +58,7 @@ async def delete_of_subject(call: Call, subject: str) -> Response:
 
 
 async def _delete(call: Call, name: str | None) -> Response:
-    return call.answer(_shown(await call.change(name, lambda registry: registry.delete_config(name))))
+    return call.answer(await call.change(name, lambda registry: registry.delete_config(name)))
 
 
 ROUTES: Final = (

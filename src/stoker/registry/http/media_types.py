@@ -6,7 +6,8 @@ from typing import Final
 V1: Final = "application/vnd.schemaregistry.v1+json"
 _OFFERED: Final = ((V1, 1.0), ("application/vnd.schemaregistry+json", 0.9), ("application/json", 0.5))
 """With the preference of Confluent's registry among those that a client likes equally."""
-_CONSUMED: Final = frozenset(name for name, _ in _OFFERED) | {"application/octet-stream"}
+NAMES: Final = tuple(name for name, _ in _OFFERED)
+_CONSUMED: Final = frozenset({*NAMES, "application/octet-stream"})
 
 
 @lru_cache(maxsize=256)
@@ -39,6 +40,7 @@ def _matches(name: str, offer: str) -> bool:
     return name in ("*/*", "*", "application/*", offer)
 
 
+@lru_cache(maxsize=256)
 def is_consumed(content_type: str | None) -> bool:
     """Without a type, and with the one that says nothing, a body is taken for JSON."""
     return content_type is None or content_type.partition(";")[0].strip().lower() in _CONSUMED

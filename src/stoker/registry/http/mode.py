@@ -4,13 +4,13 @@ from typing import Final
 
 from starlette.responses import Response
 
-from stoker.registry.errors import invalid_mode, mode_not_found
+from stoker.registry.errors import mode_not_found
 from stoker.registry.http.call import Call
 from stoker.registry.http.names import is_default_context, normalized
 from stoker.registry.http.parameters import DEFAULT_TO_GLOBAL, FORCE, RECURSIVE
 from stoker.registry.http.routing import Route
 from stoker.registry.settings import Mode, parse_mode
-from stoker.registry.subjects import canonical
+from stoker.registry.subjects import canonical, is_context
 
 
 def _name(subject: str) -> str | None:
@@ -28,11 +28,13 @@ async def get_of_subject(call: Call, subject: str) -> Response:
 
 
 def _get(call: Call, name: str | None) -> Response:
-    if call.settings.read_only:
+    if call.is_read_only:
         return call.answer({"mode": Mode.READONLY.name})
-    if name is not None and name not in call.registry.state.modes and not call.flag("defaultToGlobal"):
-        raise mode_not_found(name)
-    return call.answer({"mode": call.registry.scopes.mode(name).name})
+    scopes = call.registry.scopes
+    mode = scopes.mode(name) if call.flag("defaultToGlobal") else scopes.own_mode(name)
+    if mode is None:
+        raise mode_not_found(name or "")
+    return call.answer({"mode": mode.name})
 
 
 async def put_global(call: Call) -> Response:
@@ -47,10 +49,9 @@ async def put_of_subject(call: Call, subject: str) -> Response:
 
 
 async def _put(call: Call, name: str | None) -> Response:
-    given = (await call.document()).get("mode")
-    if not isinstance(given, str):
-        raise invalid_mode(str(given))
-    mode, force = parse_mode(given), call.flag("force")
+    document = await call.document()
+    given = document.get("mode", "")
+    mode, force = None if given is None else parse_mode(given), call.flag("force")
     await call.change(name, lambda registry: registry.put_mode(name, mode, force=force))
     return call.answer({"mode": given})
 
@@ -66,8 +67,11 @@ async def delete_of_subject(call: Call, subject: str) -> Response:
 
 
 async def _delete(call: Call, name: str | None) -> Response:
-    mode = await call.change(name, lambda registry: registry.delete_mode(name))
-    return call.answer({"mode": mode.name})
+    if call.flag("recursive") and (name is None or is_context(name)):
+        before = await call.change(name, lambda registry: registry.delete_modes_within(name))
+    else:
+        before = await call.change(name, lambda registry: registry.delete_mode(name))
+    return call.answer({} if before is None else {"mode": before.name})
 
 
 ROUTES: Final = (

@@ -7,7 +7,15 @@ from urllib.parse import quote, unquote
 from stoker.registry.http import refusals
 from stoker.registry.registry import Registry
 from stoker.registry.state import RegistryState
-from stoker.registry.subjects import ALL_CONTEXTS, DEFAULT_CONTEXT, context_of, in_context, unqualified
+from stoker.registry.subjects import (
+    ALL_CONTEXTS,
+    DEFAULT_CONTEXT,
+    context_of,
+    in_context,
+    prefix_of,
+    split,
+    unqualified,
+)
 
 Query = dict[str, list[str]]
 
@@ -18,8 +26,8 @@ def normalized(subject: str) -> str:
     """`:.:orders` is `orders`, and `:.staging` the context `:.staging:`; nothing is refused."""
     if not subject.startswith(":."):
         return subject
-    context = context_of(subject)
-    return unqualified(subject) if context == DEFAULT_CONTEXT else f":{context}:{unqualified(subject)}"
+    context, name = split(subject)
+    return prefix_of(context) + name
 
 
 def is_default_context(subject: str) -> bool:
@@ -40,7 +48,7 @@ def in_every_context(state: RegistryState, subject: str) -> Iterator[str]:
     if not subject.startswith(_QUALIFIED):
         for context in sorted(state.contexts):
             if context != DEFAULT_CONTEXT:
-                yield f":{context}:{subject}"
+                yield prefix_of(context) + subject
 
 
 def with_prefix(state: RegistryState, prefix: str) -> list[str]:
@@ -61,8 +69,10 @@ def within_context(segments: list[str], query: Query) -> list[str]:
     context, rest = _delimited(unquote(segments[1])), segments[2:]
     if not rest:
         return ["contexts", quote(context)] if context else segments
+    if rest in (["config"], ["mode"]):
+        return [*rest, quote(context)] if context else rest
     if rest[0] in ("config", "mode"):
-        return [rest[0], _qualified(rest[1], context), *rest[2:]] if len(rest) > 1 else [rest[0], quote(context)]
+        return [rest[0], _qualified(rest[1], context), *rest[2:]]
     if rest[0] == "schemas" and rest[1:2] == ["ids"]:
         query["subject"] = [_prefixed(query.get("subject", [""])[0], context)]
     elif rest in (["schemas"], ["subjects"]):
@@ -79,7 +89,7 @@ def _delimited(context: str) -> str:
     if ":" in name:
         raise refusals.bad_request(f"Context name '{name}' cannot contain a colon")
     name = name if name.startswith(".") else f".{name}"
-    return "" if name == DEFAULT_CONTEXT else f":{name}:"
+    return prefix_of(name)
 
 
 def _qualified(segment: str, context: str) -> str:

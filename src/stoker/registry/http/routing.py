@@ -5,7 +5,7 @@ Starlette's, which decodes first.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 from urllib.parse import unquote
 
@@ -38,8 +38,8 @@ class Route:
     query: tuple[Parameter, ...] = ()
     body: str | None = None
     """Name of the body's schema in the description."""
-    answer: dict[str, Any] | str = field(default_factory=dict)
-    """The schema of the answer, or its name in the description."""
+    answer: dict[str, Any] | str | None
+    """The schema of the answer, or its name in the description; None is 204, without content."""
     refusals: tuple[int, ...] = ()
     """Which statuses it has, beside those that all routes have."""
     writes: bool = False

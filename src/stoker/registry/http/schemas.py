@@ -43,7 +43,7 @@ async def get_by_id(call: Call, schema_id: str) -> Response:
     if subject is not None and call.shows_new_fields:
         told = {"subject": found.subject, "version": found.version, **told}
     if call.flag("fetchMaxId"):
-        told["maxId"] = call.registry.state.contexts[context].highest_id
+        told["maxId"] = call.registry.state.highest_id(context)
     if call.text("referenceFormat") == "qualified":
         told = with_qualified_references(told, found.subject)
     return call.answer(told)
@@ -115,7 +115,7 @@ def _ids_of(registry: Registry, guid: str) -> list[tuple[str, int]]:
         fingerprint = UUID(guid).bytes
     except ValueError:
         return []
-    return sorted(registry.state.ids_of_guid(fingerprint))
+    return registry.state.ids_of_guid(fingerprint)
 
 
 async def list_schemas(call: Call) -> Response:

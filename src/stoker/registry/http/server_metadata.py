@@ -8,8 +8,6 @@ from starlette.responses import Response
 
 from stoker.registry.http.call import Call
 from stoker.registry.http.routing import Route
-from stoker.registry.registry import Change, Registry
-from stoker.registry.service import NotPrimary
 
 _STARTED: Final = time.monotonic()
 _GROUP: Final = "schema-registry"
@@ -43,7 +41,7 @@ async def get_health(call: Call) -> Response:
         {
             "process_uptime_sec": int(time.monotonic() - _STARTED),
             "schema_registry_ready": True,
-            "schema_registry_is_primary": call.service.primary_url is None,
+            "schema_registry_is_primary": call.service.is_primary_known and call.service.primary_url is None,
             "schema_registry_primary_url": call.service.primary_url,
         }
     )
@@ -51,17 +49,7 @@ async def get_health(call: Call) -> Response:
 
 async def get_master_available(call: Call) -> Response:
     """Say whether an instance is known that takes writes"""
-    available = True
-    if call.service.primary_url is None:
-        try:
-            await call.service.change(_nothing)
-        except NotPrimary as elsewhere:
-            available = elsewhere.url is not None
-    return call.answer({"master_available": available})
-
-
-def _nothing(_: Registry) -> Change[None]:
-    return Change([], None)
+    return call.answer({"master_available": call.service.is_primary_known})
 
 
 _EMPTY: Final = {"type": "object"}

@@ -21,12 +21,11 @@ from stoker.registry.http.parameters import (
     page,
 )
 from stoker.registry.http.representation import formatted, registered_json, version_json, with_qualified_references
-from stoker.registry.http.routing import Route
-from stoker.registry.registry import Registration, Registry, parse_version
+from stoker.registry.http.routing import Parameter, Route
+from stoker.registry.registry import parse_version
 from stoker.registry.subjects import canonical, context_of
 
 _MOST_REFERRERS: Final = 1_000
-_OF_NEW_SCHEMAS: Final = ("defaultMetadata", "overrideMetadata", "defaultRuleSet", "overrideRuleSet")
 
 
 async def list_versions(call: Call, subject: str) -> Response:
@@ -46,32 +45,23 @@ async def list_versions(call: Call, subject: str) -> Response:
 async def register(call: Call, subject: str) -> Response:
     """Register a schema under a subject"""
     name = aliased(call.registry, normalized(subject))
-    wanted = registration(await call.document(), call.settings, normalize=call.flag("normalize"))
+    document = await call.document()
+    wanted = registration(document, call.limits, normalize=call.flag("normalize"), force=call.flag("force"))
     name = canonical(name)
-    version = _known(call.registry, name, wanted)
+    await call.large.read(call.registry, name, wanted)
+    version = call.registry.known(name, wanted)  # which every instance may answer: nothing is written
     if version is None:
+        subject_now = call.registry.state.subjects.get(name)
+        await call.large.compare(call.registry, name, wanted, [] if subject_now is None else subject_now.live())
         version = await call.change(name, lambda registry: registry.register(name, wanted))
     text = formatted(call.registry, version.entity, context_of(name), call.text("format"))
     return call.answer(registered_json(call, version, text))
 
 
-def _known(registry: Registry, name: str, wanted: Registration) -> SubjectVersion | None:
-    """What is there already need not be written, by whomever: every instance answers it."""
-    if wanted.schema_id is not None or wanted.version is not None:
-        return None
-    config = registry.scopes.config(name)
-    if any(config.get(field) for field in _OF_NEW_SCHEMAS):
-        return None
-    try:
-        return registry.lookup(name, wanted)
-    except NotFound:
-        return None
-
-
 def _version(call: Call, subject: str, version: str, *, deleted: bool) -> SubjectVersion:
     """Of the subject, and if it names no context, of its namesakes; the first refusal counts."""
     name = aliased(call.registry, normalized(subject))
-    number = parse_version(version.strip())
+    number = parse_version(version)
     refused: RegistryError | None = None
     for each in in_every_context(call.registry.state, name):
         try:
@@ -109,7 +99,7 @@ async def list_referrers(call: Call, subject: str, version: str) -> Response:
 async def delete_version(call: Call, subject: str, version: str) -> Response:
     """Delete a version of a subject"""
     name = aliased(call.registry, normalized(subject))
-    number, permanent = parse_version(version.strip()), call.flag("permanent")
+    number, permanent = parse_version(version), call.flag("permanent")
     return call.answer(
         await call.change(name, lambda registry: registry.delete_version(name, number, permanent=permanent))
     )
@@ -123,7 +113,7 @@ ROUTES: Final = (
         method="POST",
         path=_VERSIONS,
         handler=register,
-        query=(NORMALIZE, FORMAT),
+        query=(NORMALIZE, FORMAT, Parameter(name="force", kind="boolean", description="Whatever was before it")),
         body="RegisterSchemaRequest",
         answer="RegisterSchemaResponse",
         refusals=(409, 422),

@@ -40,7 +40,8 @@ async def list_subjects(call: Call) -> Response:
 async def look_up(call: Call, subject: str) -> Response:
     """Find the version under which a subject has a schema"""
     name = aliased(call.registry, normalized(subject))
-    wanted = registration(await call.document(), call.settings, normalize=call.flag("normalize"))
+    wanted = registration(await call.document(), call.limits, normalize=call.flag("normalize"))
+    await call.large.read(call.registry, name, wanted)
     version = _look_up(call.registry, name, wanted, deleted=call.flag("deleted"))
     text = formatted(call.registry, version.entity, context_of(version.subject), call.text("format"))
     return call.answer(version_json(call, version, text))

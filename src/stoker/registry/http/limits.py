@@ -1,15 +1,10 @@
-"""What can be set for the HTTP API."""
+"""How much of anything from outside is taken, and how long is waited for it."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class HttpSettings:
-    users_file: Path | None = None
-    """Who may do what (authentication.py); without it everyone may do all."""
-    read_only: bool = False
-    """Every write is refused, and the mode is READONLY whatever is stored."""
+class Limits:
     max_request_bytes: int = 10 * 1024 * 1024
     max_address_bytes: int = 8 * 1024
     """Of path and query together."""
