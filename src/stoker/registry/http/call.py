@@ -135,20 +135,20 @@ class Call:
         if declared is not None and int(declared) > limit:
             raise refusals.body_too_large(limit)
         message = await self._receive()
-        chunk = _chunk(message)
-        if not message.get("more_body", False):
-            return chunk
-        chunks, size = [chunk], len(chunk)
+        chunks = [_chunk(message)]
+        size = len(chunks[0])
+        if size <= limit and not message.get("more_body", False):
+            return chunks[0]
         try:
             async with asyncio.timeout(self.limits.body_timeout):
-                while message.get("more_body", False):
+                while size <= limit and message.get("more_body", False):
                     message = await self._receive()
                     chunks.append(_chunk(message))
                     size += len(chunks[-1])
-                    if size > limit:
-                        raise refusals.body_too_large(limit)
         except TimeoutError:
             raise refusals.too_slow(self.limits.body_timeout) from None
+        if size > limit:
+            raise refusals.body_too_large(limit)
         return b"".join(chunks)
 
     async def document(self) -> dict[str, Any]:
