@@ -1,9 +1,13 @@
 """A registry whose log is a list: what it writes is encoded, read back, and kept."""
 
 import json
+from collections.abc import Callable
 from typing import Any, TypeVar
 
+import pytest
+
 from stoker.registry.entities import SchemaEntity
+from stoker.registry.errors import RegistryError
 from stoker.registry.records import RegistryRecord, decode_record, encode_record
 from stoker.registry.registry import Change, Registration, Registry
 from stoker.registry.settings import Level, Mode, parse_config
@@ -26,6 +30,23 @@ def wanted(text: str, *, schema_id: int | None = None, version: int | None = Non
     """`more` is as in the JSON of a request, except for `normalize` and `force`."""
     flags = {name: more.pop(name) for name in ("normalize", "force") if name in more}
     return Registration(SchemaEntity.from_json({"schema": text, **more}), schema_id, version, **flags)
+
+
+ONE, TWO, THREE = record_text("a"), record_text("a", "b?"), record_text("a", "b?", "c?")
+"""Each goes with the others."""
+REFERS = '{"type":"record","name":"B","fields":[{"name":"r","type":"R"}]}'
+
+
+def to_r(version: int = 1, subject: str = "r") -> list[dict[str, Any]]:
+    """The references of REFERS, if ONE or its like is there under this subject."""
+    return [{"name": "R", "subject": subject, "version": version}]
+
+
+def refusal(code: int, message: str, act: Callable[[], object]) -> None:
+    """Doing it must be refused so."""
+    with pytest.raises(RegistryError) as refused:
+        act()
+    assert (refused.value.code, refused.value.message) == (code, message)
 
 
 class SchemaLog:

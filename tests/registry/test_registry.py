@@ -1,34 +1,20 @@
-"""Registering, looking up and deleting schemas, as Confluent's registry does."""
+"""Registering schemas and looking them up, as Confluent's registry does."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from stoker.registry.entities import SchemaEntity
-from stoker.registry.errors import NotFound, RegistryError, Unprocessable
+from stoker.registry.errors import NotFound, Unprocessable
 from stoker.registry.registry import LATEST, Registry, parse_version
 from stoker.registry.settings import Mode
-from tests.registry.schema_log import SchemaLog, record_text, replayed, wanted
-
-ONE, TWO, THREE = record_text("a"), record_text("a", "b?"), record_text("a", "b?", "c?")
-REFERS = '{"type":"record","name":"B","fields":[{"name":"r","type":"R"}]}'
-
-
-def to_r(version: int = 1, subject: str = "r") -> list[dict[str, Any]]:
-    return [{"name": "R", "subject": subject, "version": version}]
+from tests.registry.schema_log import ONE, REFERS, THREE, TWO, SchemaLog, record_text, refusal, to_r, wanted
 
 
 @pytest.fixture
 def log() -> SchemaLog:
     return SchemaLog()
-
-
-def refusal(code: int, message: str, act: Callable[[], object]) -> None:
-    with pytest.raises(RegistryError) as refused:
-        act()
-    assert (refused.value.code, refused.value.message) == (code, message)
 
 
 # -- registering ------------------------------------------------------------------------------------------------------
@@ -244,88 +230,6 @@ def link(number: int) -> dict[str, Any]:
     return {"text": text, "references": [{"name": before, "subject": before.lower(), "version": 1}]}
 
 
-# -- metadata and rules -----------------------------------------------------------------------------------------------
-
-METADATA = {"properties": {"owner": "a"}}
-RULES = {"domainRules": [{"name": "r", "type": "CEL", "expr": "true"}]}
-
-
-def entity_of(log: SchemaLog, version: int) -> SchemaEntity:
-    return log.registry.version("a", version).entity
-
-
-def test_a_new_version_takes_metadata_and_rules_from_the_one_before(log: SchemaLog) -> None:
-    log.register("a", ONE, metadata=METADATA, ruleSet=RULES)
-    assert log.register("a", TWO) == (2, 2)
-    assert entity_of(log, 2).metadata == METADATA
-    assert entity_of(log, 2).rule_set == entity_of(log, 1).rule_set
-    assert log.register("a", THREE, metadata={}) == (3, 3)
-    assert entity_of(log, 3).metadata == {}
-    assert log.register("a", TWO) == (4, 4), "with the metadata of version 3, it is another schema than version 2"
-    assert log.registry.lookup("a", wanted(TWO)).version == 4
-    assert log.registry.lookup("a", wanted(TWO, metadata=METADATA)).version == 2
-
-
-def test_a_schema_without_text_is_the_one_before_with_other_metadata(log: SchemaLog) -> None:
-    log.register("a", ONE)
-    assert log.register("a", "", metadata=METADATA) == (2, 2)
-    assert entity_of(log, 2).text == ONE
-    refusal(40403, "Schema not found", lambda: log.registry.lookup("a", wanted("")))
-
-
-def test_the_config_adds_to_what_is_registered_and_overrides_it(log: SchemaLog) -> None:
-    log.configure(
-        "a",
-        defaultMetadata={"properties": {"owner": "nobody", "team": "x"}, "tags": {"t": ["PII"]}, "sensitive": ["s"]},
-        overrideMetadata={"properties": {"region": "eu"}, "sensitive": ["r"]},
-        defaultRuleSet={"domainRules": [{"name": "r", "type": "OLD"}, {"name": "q", "type": "OLD"}]},
-        overrideRuleSet={"encodingRules": [{"name": "e", "type": "ENCRYPT"}], "enableAt": "CLIENT"},
-    )
-    log.register("a", ONE, metadata=METADATA, ruleSet=RULES)
-    assert entity_of(log, 1).metadata == {
-        "tags": {"t": ["PII"]},
-        "properties": {"owner": "a", "region": "eu", "team": "x"},
-        "sensitive": ["r", "s"],
-    }
-    rules = entity_of(log, 1).rule_set
-    assert rules is not None
-    assert [(rule["name"], rule["type"]) for rule in rules["domainRules"]] == [("q", "OLD"), ("r", "CEL")]
-    assert [rule["name"] for rule in rules["encodingRules"]] == ["e"]
-    assert rules["enableAt"] == "CLIENT"
-    assert log.register("a", ONE, metadata=METADATA, ruleSet=RULES) == (1, 1)
-    assert log.register("a", ONE) == (1, 1)
-
-
-def test_a_version_that_was_asked_for_is_said_in_the_metadata_and_kept_up(log: SchemaLog) -> None:
-    assert log.register("a", ONE, version=1) == (1, 1)
-    assert entity_of(log, 1).metadata == {"properties": {"confluent:version": "1"}}
-    assert log.register("a", TWO) == (2, 2)
-    assert entity_of(log, 2).metadata == {"properties": {"confluent:version": "2"}}
-    assert log.register("a", ONE) == (1, 1), "known without it"
-    assert log.register("a", TWO, metadata={"properties": {"confluent:version": "2"}}) == (2, 2)
-    assert log.register("a", TWO, version=LATEST) == (2, 2)
-    assert log.register("a", ONE, version=LATEST) == (3, 3)
-    assert log.registry.lookup("a", wanted(ONE)).version == 3
-    refusal(42201, "Version is not one more than previous version", lambda: log.register("a", THREE, version=7))
-
-
-def test_the_version_in_the_metadata_must_be_that_of_the_schema_it_is_compared_with(log: SchemaLog) -> None:
-    log.register("a", ONE)
-    log.register("a", TWO)
-    said = wanted(ONE, metadata={"properties": {"confluent:version": "1"}})
-    assert log.registry.lookup("a", said).version == 1
-    wrong = wanted(ONE, metadata={"properties": {"confluent:version": "2"}})
-    refusal(40403, "Schema not found", lambda: log.registry.lookup("a", wrong))
-
-
-def test_a_schema_with_its_references_written_out_is_the_same(log: SchemaLog) -> None:
-    log.register("r", ONE)
-    log.register("b", REFERS, references=to_r())
-    written_out = REFERS.replace('"R"', ONE)
-    assert log.registry.lookup("b", wanted(written_out)).version == 1
-    assert log.register("b", written_out) == (2, 1)
-
-
 # -- looking up -------------------------------------------------------------------------------------------------------
 
 
@@ -394,146 +298,6 @@ def test_what_is_kept_of_parsed_schemas_is_bounded(log: SchemaLog) -> None:
     assert len(parser._kept) == 8, "four schemas, each as it was sent and as it is stored"
     parser.parse(SchemaEntity(schema_type="AVRO", text=wide[-1]), ".", is_new=True)
     assert parser._characters == sum(len(text) for _, text, _ in parser._kept)
-
-
-# -- deleting ---------------------------------------------------------------------------------------------------------
-
-
-def test_a_schema_that_was_softly_deleted_comes_back_with_its_id_and_a_new_version(log: SchemaLog) -> None:
-    log.register("a", ONE)
-    log.register("a", TWO)
-    log.delete("a")
-    assert log.register("a", ONE) == (1, 3)
-    assert list(log.registry.state.subjects["a"].versions) == [2, 3], "the deleted one of the same id is gone for good"
-
-
-def test_a_number_is_given_again_only_if_the_highest_was_deleted_for_good(log: SchemaLog) -> None:
-    for text in (ONE, TWO):
-        log.register("a", text)
-    log.delete("a", 2)
-    log.delete("a", 2, permanent=True)
-    assert log.register("a", THREE) == (3, 2), "but never an id"
-
-
-@pytest.mark.parametrize(
-    ("number", "permanent", "code", "message"),
-    [
-        (1, False, 40406, "Subject 'a' Version 1 was soft deleted.Set permanent=true to delete permanently"),
-        (2, True, 40407, "Subject 'a' Version 2 was not deleted first before being permanently deleted"),
-        (LATEST, True, 40407, "Subject 'a' Version 2 was not deleted first before being permanently deleted"),
-        (3, False, 40402, "Version 3 not found."),
-    ],
-)
-def test_a_version_that_cannot_be_deleted(
-    log: SchemaLog, number: int, permanent: bool, code: int, message: str
-) -> None:
-    log.register("a", ONE)
-    log.register("a", TWO)
-    log.delete("a", 1)
-    refusal(code, message, lambda: log.delete("a", number, permanent=permanent))
-    refusal(40401, "Subject 'x' not found.", lambda: log.delete("x", number, permanent=permanent))
-
-
-def test_a_subject_that_cannot_be_deleted(log: SchemaLog) -> None:
-    refusal(40401, "Subject 'a' not found.", lambda: log.delete("a"))
-    log.register("a", ONE)
-    refusal(
-        40405,
-        "Subject 'a' was not deleted first before being permanently deleted",
-        lambda: log.delete("a", permanent=True),
-    )
-    assert log.delete("a") == [1]
-    refusal(40404, "Subject 'a' was soft deleted.Set permanent=true to delete permanently", lambda: log.delete("a"))
-    refusal(40402, "Version -1 not found.", lambda: log.delete("a", LATEST))
-    assert log.delete("a", permanent=True) == [1]
-    refusal(40401, "Subject 'a' not found.", lambda: log.delete("a", permanent=True))
-    assert log.registry.state.schema(".", 1) is None
-
-
-def test_the_latest_version_can_be_deleted_as_such(log: SchemaLog) -> None:
-    log.register("a", ONE)
-    log.register("a", TWO)
-    assert log.delete("a", LATEST) == 2
-    assert log.delete("a", LATEST) == 1
-
-
-def test_what_was_deleted_with_a_subject_stays_deleted_when_compaction_keeps_the_last_deletion_alone(
-    log: SchemaLog,
-) -> None:
-    for text in (ONE, TWO, THREE):
-        log.register("a", text)
-    log.delete("a")
-    log.set_mode("a", Mode.IMPORT, force=True)
-    log.register("a", ONE, schema_id=1, version=1)
-    assert log.delete("a") == [1]
-    versions = replayed(log.compacted()).state.subjects["a"].versions.values()
-    assert [version.deleted for version in versions] == [True, True, True]
-
-
-@pytest.mark.parametrize("by_subject", [True, False])
-def test_what_is_referred_to_stays(log: SchemaLog, by_subject: bool) -> None:
-    number = None if by_subject else 1
-    message = "One or more references exist to the schema {magic=1,keytype=SCHEMA,subject=r,version=1}."
-    log.register("r", ONE)
-    log.register("b", REFERS, references=to_r())
-    refusal(42206, message, lambda: log.delete("r", number))
-    log.delete("b")
-    assert log.registry.referrers("r", 1) == []
-    assert log.registry.referrers("r", 1, deleted=True) == [2]
-    log.delete("r", number)
-    refusal(42206, message, lambda: log.delete("r", number, permanent=True))
-    log.delete("b", permanent=True)
-    log.delete("r", number, permanent=True)
-    assert not log.registry.state.subjects
-
-
-def test_what_is_softly_deleted_and_referred_to_is_not_replaced_by_the_same_schema(log: SchemaLog) -> None:
-    log.register("r", ONE)
-    log.register("b", REFERS, references=to_r())
-    log.delete("b")
-    log.delete("r")
-    assert log.register("r", ONE) == (1, 2)
-    assert list(log.registry.state.subjects["r"].versions) == [1, 2]
-
-
-def test_a_subject_may_refer_to_itself_and_be_deleted(log: SchemaLog) -> None:
-    log.configure("r", compatibility="NONE")
-    log.register("r", ONE)
-    log.register("r", REFERS, references=to_r())
-    assert log.delete("r") == [1, 2]
-    assert log.delete("r", permanent=True) == [1, 2]
-
-
-def test_the_settings_of_a_subject_go_with_its_last_version_for_good(log: SchemaLog) -> None:
-    for by_subject in (True, False):
-        number = None if by_subject else 1
-        log.register("a", ONE)
-        log.configure("a", compatibility="FULL")
-        log.set_mode("a", Mode.READWRITE)
-        log.delete("a", number)
-        assert ("a" in log.registry.state.configs, "a" in log.registry.state.modes) == (True, True)
-        log.delete("a", number, permanent=True)
-        assert ("a" in log.registry.state.configs, "a" in log.registry.state.modes) == (False, False)
-
-
-@pytest.mark.parametrize("number", [None, 1])
-def test_nothing_is_deleted_from_what_is_read_only(log: SchemaLog, number: int | None) -> None:
-    log.register("a", ONE)
-    log.set_mode("a", Mode.READONLY)
-    refusal(42205, "Subject a in context  is in read-only mode", lambda: log.delete("a", number))
-
-
-def test_a_context_without_subjects_can_be_deleted(log: SchemaLog) -> None:
-    log.register(":.c:a", ONE)
-    refusal(42211, "The specified context ':.c:' is not empty.", lambda: log.write(log.registry.delete_context(".c")))
-    log.delete(":.c:a")
-    with pytest.raises(Unprocessable):
-        log.registry.delete_context(".c")
-    log.delete(":.c:a", permanent=True)
-    assert ".c" in log.registry.state.contexts
-    log.write(log.registry.delete_context(".c"))
-    log.write(log.registry.delete_context(".never"))
-    assert set(log.registry.state.contexts) == {"."}
 
 
 @pytest.mark.parametrize(
