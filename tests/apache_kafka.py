@@ -122,9 +122,10 @@ class ApacheKafka:
 
     def start(self) -> None:
         """Start the formatted node; return when it serves requests."""
+        node = ["kafka.Kafka", str(self._properties_file)]
         with self.log_file.open("wb") as log:
             self.process = subprocess.Popen(
-                ["java", *FAST_START, f"-Xmx{self._heap}", "-cp", CLASS_PATH, "kafka.Kafka", str(self._properties_file)],
+                ["java", *FAST_START, f"-Xmx{self._heap}", "-cp", CLASS_PATH, *node],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
