@@ -72,9 +72,15 @@ class TransactionalProducer:
         return _error(result.results_by_partition[0].partition_error_code)
 
     def produce(self, topic: str, partition: int, *values: bytes) -> ErrorCode:
+        now_ms = time.time_ns() // 1_000_000
+        return self.produce_records(
+            topic, partition, *[Record(timestamp=now_ms, key=value, value=value) for value in values]
+        )
+
+    def produce_records(self, topic: str, partition: int, *records: Record) -> ErrorCode:
         sequence = self.sequences[topic, partition]
         batch = build_batch(
-            [Record(timestamp=time.time_ns() // 1_000_000, key=value, value=value) for value in values],
+            records,
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
             base_sequence=sequence,
@@ -90,7 +96,7 @@ class TransactionalProducer:
         response = self.connection.call(request, self.versions["produce"])
         error = _error(response.responses[0].partition_responses[0].error_code)
         if error is ErrorCode.NONE:
-            self.sequences[topic, partition] += len(values)
+            self.sequences[topic, partition] += len(records)
         return error
 
     def write(self, topic: str, partition: int, *values: bytes) -> ErrorCode:

@@ -1,142 +1,35 @@
 """A broker in a process of its own, to be killed, starved and lied to."""
 
-import os
 import re
-import signal
-import subprocess
-import sys
-import threading
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
 
-from tests.ports import free_port
+from tests.faults.stoker_process import STOKER, WAIT_SECONDS, StokerProcess, free_port
 
-STOKER: Final = str(Path(sys.executable).with_name("stoker"))
-WAIT_SECONDS: Final = 30.0
-
-_READY = re.compile(r"Stoker is ready on (\S+:\d+), data in ")
+__all__ = ["STOKER", "WAIT_SECONDS", "BrokerProcess", "free_port"]
 
 
-class BrokerProcess:
-    """`stoker broker` on a data directory: started, killed and started again, its log lines kept by start."""
+class BrokerProcess(StokerProcess):
+    """`stoker broker` on a data directory."""
+
+    ready = re.compile(r"Stoker is ready on (\S+:\d+), data in ")
 
     def __init__(
         self, data_dir: Path | None, *, port: int | None = None, options: Mapping[str, object] | None = None
     ) -> None:
+        super().__init__()
         self.port = port or free_port()
         self.data_dir = data_dir
         self._options = dict(options or {})
-        self._process: subprocess.Popen[str] | None = None
-        self._reader: threading.Thread | None = None
-        self._ready = threading.Event()
-        self.lines: list[str] = []
-        """What it has written to stderr since it was last started."""
 
     @property
     def bootstrap_servers(self) -> str:
         return f"127.0.0.1:{self.port}"
 
-    @property
-    def is_running(self) -> bool:
-        return self._process is not None and self._process.poll() is None
-
-    @property
-    def is_ready(self) -> bool:
-        return self._ready.is_set()
-
-    @property
-    def output(self) -> str:
-        return "\n".join(self.lines)
-
-    def program(self) -> Sequence[str]:
-        """What runs the broker."""
-        return [STOKER]
-
-    def environment(self) -> Mapping[str, str] | None:
-        """Its environment; None: that of the tests."""
-        return None
-
-    def launch(self, *arguments: str) -> Self:
-        """Start it and do not wait."""
-        assert not self.is_running
-        command = [*self.program(), "broker", "--listen", self.bootstrap_servers]
+    def arguments(self) -> Sequence[str]:
+        command = ["broker", "--listen", self.bootstrap_servers]
         if self.data_dir is not None:
             command += ["--data-dir", str(self.data_dir)]
         for name, value in self._options.items():
             command += ["-o", f"{name}={value}"]
-        self.lines = []
-        self._ready.clear()
-        self._process = subprocess.Popen(
-            [*command, *arguments], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment()
-        )
-        self._reader = threading.Thread(target=self._read_lines, args=(self._process, self.lines), daemon=True)
-        self._reader.start()
-        return self
-
-    def _read_lines(self, process: subprocess.Popen[str], lines: list[str]) -> None:
-        assert process.stderr is not None
-        for line in process.stderr:
-            lines.append(line.rstrip("\n"))
-            if _READY.search(line):
-                self._ready.set()
-
-    def start(self, *arguments: str) -> Self:
-        """Start it and wait until it is ready."""
-        self.launch(*arguments)
-        self.wait_until_ready()
-        return self
-
-    def wait_until_ready(self) -> None:
-        deadline = time.monotonic() + WAIT_SECONDS
-        while not self._ready.wait(0.02):
-            assert self.is_running, f"the broker gave up:\n{self.output}"
-            assert time.monotonic() < deadline, f"the broker is not ready:\n{self.output}"
-
-    def kill(self) -> None:
-        """SIGKILL: the process has no say in it."""
-        assert self._process is not None
-        self._process.kill()
-        self.wait()
-
-    def stop(self, by: signal.Signals = signal.SIGTERM) -> int:
-        """Ask it to stop; returns its exit code."""
-        assert self._process is not None
-        self._process.send_signal(by)
-        return self.wait()
-
-    def wait(self) -> int:
-        """Its exit code, once it and all it wrote are there."""
-        assert self._process is not None
-        assert self._reader is not None
-        code = self._process.wait(WAIT_SECONDS)
-        self._reader.join(WAIT_SECONDS)
-        assert self._process.stderr is not None
-        self._process.stderr.close()
-        return code
-
-    def wait_for_line(self, *words: str) -> None:
-        """Until it has logged a line with all these words."""
-        deadline = time.monotonic() + WAIT_SECONDS
-        while not any(all(word in line for word in words) for line in tuple(self.lines)):
-            assert time.monotonic() < deadline, f"no line with {words} in:\n{self.output}"
-            time.sleep(0.02)
-
-    def line_with(self, *words: str) -> str:
-        """The one log line with all these words in it."""
-        matching = [line for line in self.lines if all(word in line for word in words)]
-        assert matching, f"no line with {words} in:\n{self.output}"
-        return matching[0]
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._process is not None:
-            if self.is_running:
-                os.kill(self._process.pid, signal.SIGKILL)
-            self.wait()
+        return command

@@ -13,7 +13,15 @@ import pytest
 from stoker.wire.compression import Codec, compress
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from stoker.wire.record_batch import ATTRIBUTES_OFFSET, CRC_OFFSET, HEADER, HEADER_SIZE
+from stoker.wire.record_batch import (
+    ATTRIBUTES_OFFSET,
+    CRC_OFFSET,
+    HEADER,
+    HEADER_SIZE,
+    Record,
+    append_record,
+    build_batch,
+)
 from tests.hostile.broker_process import BrokerProcess
 from tests.hostile.bystander import Bystander
 from tests.raw_connection import RawConnection
@@ -96,15 +104,22 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
         with broker.connect() as connection:
             connection.create_topic("repacked", compression_type="uncompressed", max_message_bytes=2 * _MEGABYTE)
             connection.create_topic("compacted", cleanup_policy="compact", max_message_bytes=2 * _MEGABYTE)
+            connection.create_topic(
+                "validated", confluent_value_schema_validation="true", max_message_bytes=2 * _MEGABYTE
+            )
+            connection.create_topic("_schemas", cleanup_policy="compact")
+            key = b'{"keytype":"SCHEMA","subject":"validated-value","version":1,"magic":1}'
+            schema = Record(timestamp=_TIMESTAMP, key=key, value=b'{"id":7}')
+            assert connection.produce("_schemas", build_batch([schema])) == (ErrorCode.NONE, 0)
             for codec in _PACKING:
                 connection.create_topic(f"plain-{codec.name}", max_message_bytes=2 * _MEGABYTE)
         yield broker
 
 
 @pytest.mark.parametrize("codec", _PACKING, ids=lambda codec: codec.name)
-@pytest.mark.parametrize("topic", ["repacked", "compacted"])
+@pytest.mark.parametrize("topic", ["repacked", "compacted", "validated"])
 def test_a_bomb_is_refused_where_the_broker_must_look_inside(shared: BrokerProcess, topic: str, codec: Codec) -> None:
-    """To be repacked, or for its keys to be checked: INVALID_RECORD, with bounded memory, others served."""
+    """To be repacked, or for its keys or schemas to be checked: INVALID_RECORD, with bounded memory, others served."""
     bomb = _batch(codec, _gigabytes(codec), 1, _TIMESTAMP)
     assert len(bomb) < _MEGABYTE
     with _withstood(shared), shared.connect(timeout=60) as connection:
@@ -137,3 +152,18 @@ def test_millions_of_records_in_a_few_kilobytes(shared: BrokerProcess) -> None:
         assert connection.produce("compacted", without_keys) == (ErrorCode.INVALID_RECORD, -1)
         keyed = _batch(Codec.ZSTD, compress(Codec.ZSTD, _KEYED_RECORD * 500_000), 500_000, _TIMESTAMP)
         assert connection.produce("compacted", keyed) == (ErrorCode.NONE, 0)
+
+
+def test_half_a_million_records_whose_schemas_are_to_be_checked(shared: BrokerProcess) -> None:
+    """Good ones, some without a schema, and some with a header each: on a thread beside the event loop."""
+    schema = bytes.fromhex("00 00000007")
+    for value, header, expected in (
+        (schema + bytes(103), None, ErrorCode.NONE),
+        (bytes(108), None, ErrorCode.INVALID_RECORD),
+        (b"{}", schema, ErrorCode.NONE),
+    ):
+        record = bytearray()
+        append_record(record, 0, 0, None, value, [("__value_schema_id", header)] if header else ())
+        batch = _batch(Codec.ZSTD, compress(Codec.ZSTD, record * 500_000), 500_000, _TIMESTAMP)
+        with _withstood(shared), shared.connect(timeout=60) as connection:
+            assert connection.produce("validated", batch)[0] == expected

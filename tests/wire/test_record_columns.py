@@ -44,16 +44,21 @@ def plain(data: bytes) -> list[Record]:
     return found
 
 
-def by_columns(found: BatchColumns, columns: RecordColumns) -> list[tuple[int, int, bytes | None, bool]]:
+def by_columns(found: BatchColumns, columns: RecordColumns) -> list[tuple[int, int, bytes | None, bytes | None]]:
     offsets = found.column("base_offset")[columns.batch] + columns.offset_deltas
     timestamps = found.column("base_timestamp")[columns.batch] + columns.timestamp_deltas
     data = columns.data.tobytes()
-    keys = [
-        None if length < 0 else data[start : start + length]
-        for start, length in zip(columns.key_starts.tolist(), columns.key_lengths.tolist(), strict=True)
-    ]
-    has_values = (columns.value_lengths >= 0).tolist()
-    return list(zip(offsets.tolist(), timestamps.tolist(), keys, has_values, strict=True))
+    keys, values = (
+        [
+            None if length < 0 else data[start : start + length]
+            for start, length in zip(starts.tolist(), lengths.tolist(), strict=True)
+        ]
+        for starts, lengths in (
+            (columns.key_starts, columns.key_lengths),
+            (columns.value_starts, columns.value_lengths),
+        )
+    )
+    return list(zip(offsets.tolist(), timestamps.tolist(), keys, values, strict=True))
 
 
 @settings(max_examples=100)
@@ -65,7 +70,7 @@ def test_columns_are_what_the_plain_parser_reads(made: list[tuple[list[Record], 
     )
     found, columns = columns_of(data)
     assert found.end == len(data)
-    expected = [(each.offset, each.timestamp, each.key, each.value is not None) for each in plain(data)]
+    expected = [(each.offset, each.timestamp, each.key, each.value) for each in plain(data)]
     assert by_columns(found, columns) == expected
     whole = columns.data.tobytes()
     rebuilt = b"".join(
@@ -81,7 +86,7 @@ def test_walking_together_and_one_by_one_find_the_same_boundaries(made: list[tup
     found = read_batches(memoryview(data), len(data) - PADDING)
     counts = found.column("record_count")
     bodies = found.positions + HEADER_SIZE, found.positions + found.sizes
-    one_by_one = record_columns._walk(data, counts, *bodies)
+    one_by_one = record_columns._walk(data, np.frombuffer(data, dtype=np.uint8), counts, *bodies)
     together = record_columns._walk_together(np.frombuffer(data, dtype=np.uint8), counts, *bodies)
     assert [each.tolist() for each in together] == [each.tolist() for each in one_by_one]
 
@@ -108,6 +113,9 @@ RECORD = build_batch([Record(key=b"key", value=b"value")])[HEADER_SIZE:]
         (b"", 1),
         (encode_varint(2**40) + b"x" * 20, 1),
         (encode_varint(-3) + b"x" * 20, 1),
+        (encode_varint(2**63 - 1) + b"x" * 20, 1),
+        (encode_varint(15) + b"\0\0\0" + encode_varint(2**63 - 1) + b"\0\0", 1),
+        (encode_varint(15) + b"\0\0\0\0" + encode_varint(2**63 - 1) + b"\0", 1),
         (b"\xff" * 30, 1),
         (encode_varint(6) + b"\0\0\0" + encode_varint(200) + b"\0", 1),
         (encode_varint(6) + b"\0\0\0\0" + encode_varint(200), 1),

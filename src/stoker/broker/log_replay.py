@@ -6,7 +6,7 @@ from typing import Final
 
 from stoker.errors import CorruptRecords
 from stoker.log.partition import PartitionLog
-from stoker.wire.record_batch import HEADER_SIZE, crc_is_valid, read_header
+from stoker.wire.record_batch import HEADER_SIZE, BatchHeader, crc_is_valid, read_header
 
 _READ_BYTES: Final = 1024 * 1024
 _LARGE_LOG_BYTES: Final = 4 * 1024 * 1024
@@ -20,17 +20,23 @@ def batches_of(log: PartitionLog) -> Iterator[memoryview]:
         if not piece.length:
             return  # compaction has left nothing between here and the end
         data = memoryview(os.pread(piece.file.descriptor, piece.length, piece.position))
-        position = 0
-        while position + HEADER_SIZE <= len(data):
-            header = read_header(data, position)
-            if position + header.size > len(data):
-                break
-            if not crc_is_valid(data, position, header):
-                raise CorruptRecords(f"{log.directory} has a damaged batch at offset {header.base_offset}")
+        for header, batch in batches_in(data, log.directory):
             if header.next_offset > offset:
-                yield data[position : position + header.size]
+                yield batch
                 offset = header.next_offset
-            position += header.size
+
+
+def batches_in(data: memoryview, directory: str) -> Iterator[tuple[BatchHeader, memoryview]]:
+    """The whole batches in a piece of a log in this directory. Raises CorruptRecords as `batches_of` does."""
+    position = 0
+    while position + HEADER_SIZE <= len(data):
+        header = read_header(data, position)
+        if position + header.size > len(data):
+            break
+        if not crc_is_valid(data, position, header):
+            raise CorruptRecords(f"{directory} has a damaged batch at offset {header.base_offset}")
+        yield header, data[position : position + header.size]
+        position += header.size
 
 
 def newest_batches_of(log: PartitionLog) -> Iterator[memoryview]:

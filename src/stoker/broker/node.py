@@ -38,6 +38,7 @@ from stoker.wire.uuids import draw_uuid
 if TYPE_CHECKING:
     from stoker.broker.connection import Connection
     from stoker.broker.group_service import GroupService
+    from stoker.broker.schema_validation import SchemaValidation
     from stoker.broker.transaction_markers import TransactionMarkers
     from stoker.broker.transaction_service import TransactionService
 
@@ -130,6 +131,13 @@ class Node:
     @property
     def _has_transactions(self) -> bool:
         return "transactions" in vars(self)
+
+    @cached_property
+    def schema_validation(self) -> "SchemaValidation":
+        """Which schemas there are. Made when a topic with schema validation is first written to."""
+        from stoker.broker.schema_validation import SchemaValidation
+
+        return SchemaValidation(self.partitions, self.read_records)
 
     async def make_internal_topic(self, name: str) -> None:
         """Have the log of a coordinator. Raises TopicRefused or ConfigRefused."""

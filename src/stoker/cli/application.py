@@ -21,11 +21,13 @@ class Entry(NamedTuple):
 
 
 ENTRIES: Final = {
+    "up": Entry("Run the broker and the schema registry until Ctrl-C.", "stoker.cli.up"),
     "topics": Entry("List, create, describe, alter and delete topics.", "stoker.cli.topics"),
     "produce": Entry("Write records to a topic.", "stoker.cli.produce"),
     "consume": Entry("Read records from topics.", "stoker.cli.consume"),
     "groups": Entry("Describe, reset and delete consumer groups.", "stoker.cli.groups"),
     "transactions": Entry("List, describe and abort transactions; find those that hang.", "stoker.cli.transactions"),
+    "schemas": Entry("List, register, check, compare and delete schemas.", "stoker.cli.schemas"),
     "configs": Entry("Describe and alter the configs of topics, brokers and groups.", "stoker.cli.configs"),
     "records": Entry("Delete records from the start of partitions.", "stoker.cli.records"),
     "brokers": Entry("List the brokers of a cluster.", "stoker.cli.cluster", "brokers"),
@@ -87,5 +89,15 @@ def stoker(
 def broker(context: typer.Context) -> None:
     """Run a Kafka-compatible broker until Ctrl-C or SIGTERM."""
     from stoker.cli.broker import main
+
+    raise typer.Exit(main(context.args))
+
+
+@application.command(
+    "registry", add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)
+def registry(context: typer.Context) -> None:
+    """Run a schema registry until Ctrl-C or SIGTERM."""
+    from stoker.cli.registry import main
 
     raise typer.Exit(main(context.args))

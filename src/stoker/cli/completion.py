@@ -1,4 +1,4 @@
-"""Names that the shell completes, asked of the running cluster. Whatever goes wrong, there is just nothing to complete."""
+"""Names that the shell completes, asked of the running cluster or registry. Whatever goes wrong, there is just nothing to complete."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,6 +11,7 @@ from stoker.errors import StokerError
 if TYPE_CHECKING:
     from stoker.client.cluster import Cluster
 
+_PATIENCE_SECONDS: Final = 1.0
 _PATIENCE: Final = {"request.timeout.ms": "1000", "default.api.timeout.ms": "1000"}
 """A shell that hangs is worse than one that does not complete."""
 
@@ -44,6 +45,18 @@ def complete_transactional_ids(context: typer.Context, incomplete: str) -> list[
 
 def complete_brokers(context: typer.Context, incomplete: str) -> list[str]:
     return _completed(context, incomplete, lambda cluster: [str(node_id) for node_id in sorted(cluster.brokers())])
+
+
+def complete_subjects(context: typer.Context, incomplete: str) -> list[str]:
+    from stoker.cli.registry_connection import DEFAULT_REGISTRY_URL
+    from stoker.registry.client import RegistryClient
+
+    try:
+        url = context.params.get("registry_url") or DEFAULT_REGISTRY_URL
+        with RegistryClient(url, user=context.params.get("user"), timeout=_PATIENCE_SECONDS) as registry:
+            return [name for name in registry.subjects() if name.startswith(incomplete)]
+    except StokerError:
+        return []
 
 
 def _completed(context: typer.Context, incomplete: str, names: "Callable[[Cluster], Iterable[str]]") -> list[str]:

@@ -5,6 +5,10 @@ from dataclasses import dataclass, field
 NEVER = 9_223_372_036_854_775_807
 """Kafka's way to say "no limit": the largest long."""
 
+TOPIC_NAME_STRATEGY = "io.confluent.kafka.serializers.subject.TopicNameStrategy"
+RECORD_NAME_STRATEGY = "io.confluent.kafka.serializers.subject.RecordNameStrategy"
+TOPIC_RECORD_NAME_STRATEGY = "io.confluent.kafka.serializers.subject.TopicRecordNameStrategy"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LogConfig:
@@ -43,10 +47,17 @@ class LogConfig:
 
     producer_id_expiration_ms: int = 86_400_000
 
+    confluent_key_schema_validation: bool = False
+    confluent_key_subject_name_strategy: str = TOPIC_NAME_STRATEGY
+    confluent_value_schema_validation: bool = False
+    confluent_value_subject_name_strategy: str = TOPIC_NAME_STRATEGY
+
     roll_ms: int = field(init=False)
     """Age at which a segment is closed: segment.ms, or for what must be compacted sooner, max.compaction.lag.ms."""
     takes_batches_as_they_are: bool = field(init=False)
     """A valid batch needs neither a look at its records nor another timestamp or codec: the common case."""
+    validates_schema_ids: bool = field(init=False)
+    """Keys or values, or both, must have the id of a registered schema. It is the broker that looks, not the log."""
 
     def __post_init__(self) -> None:
         as_they_are = (
@@ -57,6 +68,8 @@ class LogConfig:
         roll_ms = min(self.segment_ms, self.max_compaction_lag_ms) if self.is_compacted else self.segment_ms
         object.__setattr__(self, "roll_ms", roll_ms)
         object.__setattr__(self, "takes_batches_as_they_are", as_they_are)
+        validates = self.confluent_key_schema_validation or self.confluent_value_schema_validation
+        object.__setattr__(self, "validates_schema_ids", validates)
 
     @property
     def is_compacted(self) -> bool:

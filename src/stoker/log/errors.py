@@ -20,9 +20,14 @@ class LogError(StokerError):
 
 
 class AppendRefused(LogError):
-    """Nothing was appended; `error_code` is what Kafka would answer, `record_errors` name the records by batch index."""
+    """Nothing was appended; `error_code` is what Kafka would answer, `record_errors` name the records by batch index.
 
-    def __init__(self, error_code: ErrorCode, message: str, record_errors: tuple[tuple[int, str], ...] = ()) -> None:
+    For a record without a message of its own, clients show the message of the batch.
+    """
+
+    def __init__(
+        self, error_code: ErrorCode, message: str, record_errors: tuple[tuple[int, str | None], ...] = ()
+    ) -> None:
         self.error_code = error_code
         self.message = shortened(message)
         super().__init__(self.message)

@@ -221,9 +221,9 @@ class PartitionLog:
 
     # Appending.
 
-    def validate(self, records: memoryview) -> tuple[memoryview, BatchHeader]:
-        """The first half of `append`, for any thread: what it returns is to be appended next. Raises AppendRefused."""
-        return validate_client_batch(records, self.config, self._clock())
+    def validate(self, records: memoryview, *, at_once: bool = False) -> tuple[memoryview, BatchHeader]:
+        """The first half of `append`, for any thread: what it returns is to be appended next. Raises as `append` does."""
+        return validate_client_batch(records, self.config, self._clock(), at_once=at_once)
 
     def append(
         self,

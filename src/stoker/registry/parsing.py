@@ -1,88 +1,175 @@
 """From stored schemas to parsed ones: references resolved, each schema parsed once while it is in use."""
 
+import threading
 from collections import OrderedDict
-from collections.abc import Callable
 from importlib import import_module
-from typing import Final, cast
+from typing import Any, Final
 
-from stoker.registry.entities import SCHEMA_TYPES, SchemaEntity
-from stoker.registry.errors import invalid_schema
-from stoker.registry.formats.schema import Dependencies, InvalidSchema, ParsedSchema
+from stoker.registry.entities import LATEST, SCHEMA_TYPES, Reference, SchemaEntity, SubjectVersion
+from stoker.registry.errors import Unprocessable, invalid_schema
+from stoker.registry.formats.schema import InvalidSchema, ParsedSchema
 from stoker.registry.state import RegistryState
-from stoker.registry.subjects import in_context
+from stoker.registry.subjects import context_of, in_context
 
 _MODULES: Final = {"AVRO": "avro", "PROTOBUF": "protobuf", "JSON": "json_schema"}
 _MOST_DEPENDENCIES: Final = 1_000
-_MOST_PARSED_BYTES: Final = 16 * 1024 * 1024
-Parse = Callable[[str, Dependencies], ParsedSchema]
+_DEEPEST_DEPENDENCY: Final = 100
+_MOST_KEPT: Final = 512
+_MOST_KEPT_CHARACTERS: Final = 4 * 1024 * 1024
+"""Of texts, of which a schema has mostly two. Parsed, it takes some 30 times as much memory as its text."""
+
+
+_Key = tuple[str, str, Any]
+"""Type, text, and what its references depend on."""
+
+
+class _Kept:
+    """A schema that was parsed: under each text it was read from, and under its canonical one."""
+
+    __slots__ = ("as_new", "keys", "normalized", "parsed")
+
+    def __init__(self, parsed: ParsedSchema, *, as_new: bool) -> None:
+        self.parsed = parsed
+        self.normalized: ParsedSchema | None = None
+        self.as_new = as_new
+        self.keys: list[_Key] = []
 
 
 class Parser:
-    """Parses schemas of all kinds. What was parsed last is kept, up to so many bytes of text."""
+    """Parses schemas of all kinds, on any thread. What was parsed last is kept, up to a number of schemas and of
+    characters."""
 
     def __init__(self, state: RegistryState) -> None:
         self._state = state
-        self._parsed: OrderedDict[tuple[str, tuple[str, bytes]], ParsedSchema] = OrderedDict()
-        self._bytes = 0
+        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._characters = 0
+        self._lock = threading.Lock()
 
-    def parse(self, entity: SchemaEntity, context: str) -> ParsedSchema:
-        """Raises Unprocessable if it is no schema, or refers to something that is not there."""
-        key = (context, entity.identity)
-        parsed = self._parsed.get(key)
-        if parsed is not None:
-            self._parsed.move_to_end(key)
-            return parsed
-        parse = _parser_of(entity.schema_type)
-        dependencies = self._dependencies(entity, context)
+    def parse(
+        self, entity: SchemaEntity, context: str, *, is_new: bool = False, normalize: bool = False
+    ) -> ParsedSchema:
+        """A new schema is held to all rules, and what it refers to must not be deleted.
+
+        Raises Unprocessable if it is no schema, or refers to something that is not there.
+        """
+        key = self._key(entity, entity.text, context)
+        kept = self._kept.get(key)
         try:
-            parsed = parse(entity.text, dependencies)
+            if kept is None or (is_new and not kept.as_new):
+                parsed = self._read(entity, context, is_new=is_new)
+                kept = self._keep(_Kept(parsed, as_new=is_new), key, (key[0], parsed.text, key[2]))
+            self._use(kept)
+            if not normalize:
+                return kept.parsed
+            if kept.normalized is None:
+                kept.normalized = kept.parsed.normalized()
+            return kept.normalized
         except InvalidSchema as problem:
-            raise invalid_schema(f"Invalid schema of type {entity.schema_type}: {problem}") from problem
-        self._keep(key, parsed, len(entity.text))
+            raise _refusal(entity, str(problem)) from problem
+
+    def _key(self, entity: SchemaEntity, text: str, context: str) -> _Key:
+        if not entity.references:
+            return entity.schema_type, text, None
+        # ... which mean something only here and now
+        return entity.schema_type, text, (entity.references, context, self._state.generation)
+
+    def _read(self, entity: SchemaEntity, context: str, *, is_new: bool) -> ParsedSchema:
+        module = _MODULES.get(entity.schema_type)
+        if module is None:
+            raise invalid_schema(
+                f"Invalid schema type {entity.schema_type:.100}. Supported types are: {', '.join(sorted(SCHEMA_TYPES))}"
+            )
+        dependencies: dict[str, str] = {}
+        self._add_dependencies(entity, context, dependencies, (), deleted=not is_new)
+        parse = import_module(f"stoker.registry.formats.{module}").parse
+        options = {"is_new": is_new} if module == "avro" else {}
+        parsed = parse(entity.text, dependencies, **options)
+        assert isinstance(parsed, ParsedSchema)
         return parsed
 
-    def _keep(self, key: tuple[str, tuple[str, bytes]], parsed: ParsedSchema, size: int) -> None:
-        self._parsed[key] = parsed
-        self._bytes += size
-        while self._bytes > _MOST_PARSED_BYTES and len(self._parsed) > 1:
-            _, dropped = self._parsed.popitem(last=False)
-            self._bytes -= len(dropped.text)
+    def _keep(self, new: _Kept, *keys: _Key) -> _Kept:
+        """Under these keys. If it is there already under one of them, in another spelling, that one stays."""
+        with self._lock:
+            known = [each for each in map(self._kept.get, keys) if each is not None]
+            kept = next((each for each in known if each.as_new or not new.as_new), new)
+            for each in known:
+                if each is not kept:
+                    self._forget(each)
+            for key in keys:
+                if key not in self._kept:
+                    self._kept[key] = kept
+                    kept.keys.append(key)
+                    self._characters += len(key[1])
+            while len(self._kept) > _MOST_KEPT or self._characters > _MOST_KEPT_CHARACTERS:
+                oldest = next((each for each in self._kept.values() if each is not kept), None)
+                if oldest is None:
+                    break
+                self._forget(oldest)
+            return kept
 
-    def _dependencies(self, entity: SchemaEntity, context: str) -> dict[str, str]:
-        """Depth first, so that each comes after those it needs."""
-        found: dict[str, str] = {}
-        self._add_dependencies(entity, context, found, ())
-        return found
+    def _forget(self, kept: _Kept) -> None:
+        for key in kept.keys:
+            if self._kept.pop(key, None) is not None:
+                self._characters -= len(key[1])
+
+    def _use(self, kept: _Kept) -> None:
+        with self._lock:
+            for key in kept.keys:
+                if key in self._kept:
+                    self._kept.move_to_end(key)
+
+    def resolved(self, entity: SchemaEntity, context: str, *, is_new: bool = False) -> tuple[Reference, ...]:
+        """Its references, with the latest version's number in place of "latest". Raises Unprocessable."""
+        if all(reference.version != LATEST for reference in entity.references):
+            return entity.references
+        return tuple(
+            reference._replace(version=self._referred(entity, reference, context, deleted=not is_new).version)
+            for reference in entity.references
+        )
 
     def _add_dependencies(
-        self, entity: SchemaEntity, context: str, found: dict[str, str], path: tuple[tuple[str, int], ...]
+        self,
+        entity: SchemaEntity,
+        context: str,
+        found: dict[str, str],
+        path: tuple[tuple[str, int], ...],
+        *,
+        deleted: bool,
     ) -> None:
-        for name, subject, number in entity.references:
-            subject = in_context(subject, context)
-            if (subject, number) in path:
-                raise invalid_schema(
-                    f"The reference '{name}' to subject '{subject}' version {number} leads back to itself"
+        """Depth first, so that each comes after those it needs. A subject without a context is in that of the referrer."""
+        for reference in entity.references:
+            version = self._referred(entity, reference, context, deleted=deleted)
+            place = (version.subject, version.version)
+            if place in path:
+                raise _refusal(
+                    entity,
+                    f"The reference '{reference.name}' to subject \"{version.subject}\" and version {version.version} "
+                    "leads back to itself",
                 )
-            if number == -1:
-                known = self._state.subjects.get(subject)
-                version = known.latest() if known is not None else None
-            else:
-                version = self._state.version(subject, number)
-            if version is None:
-                raise invalid_schema(
-                    f"No schema reference found for subject \"{subject}\" and version {number} (referred to as '{name}')"
+            if reference.name in found:
+                continue
+            if len(found) >= _MOST_DEPENDENCIES or len(path) >= _DEEPEST_DEPENDENCY:
+                raise _refusal(
+                    entity,
+                    f"A schema may refer to {_MOST_DEPENDENCIES} others at most, {_DEEPEST_DEPENDENCY} after one another",
                 )
-            if name not in found:
-                if len(found) >= _MOST_DEPENDENCIES:
-                    raise invalid_schema(f"A schema may refer to {_MOST_DEPENDENCIES} others at most")
-                self._add_dependencies(version.entity, context, found, (*path, (subject, number)))
-                found[name] = version.entity.text
+            self._add_dependencies(version.entity, context_of(version.subject), found, (*path, place), deleted=deleted)
+            found[reference.name] = version.entity.text
+
+    def _referred(self, entity: SchemaEntity, reference: Reference, context: str, *, deleted: bool) -> SubjectVersion:
+        name = in_context(reference.subject, context)
+        subject = self._state.subjects.get(name)
+        version = None
+        if subject is not None:
+            version = subject.latest() if reference.version == LATEST else subject.versions.get(reference.version)
+        if version is None or (version.deleted and not deleted):
+            raise _refusal(
+                entity,
+                f'No schema reference found for subject "{name}" and version {reference.version} '
+                f"(referred to as '{reference.name}')",
+            )
+        return version
 
 
-def _parser_of(schema_type: str) -> Parse:
-    module = _MODULES.get(schema_type)
-    if module is None:
-        raise invalid_schema(
-            f"Invalid schema type {schema_type}. Supported types are: {', '.join(sorted(SCHEMA_TYPES))}"
-        )
-    return cast(Parse, import_module(f"stoker.registry.formats.{module}").parse)
+def _refusal(entity: SchemaEntity, reason: str) -> Unprocessable:
+    return invalid_schema(f"Invalid schema of type {entity.schema_type}, details: {reason}")

@@ -1,28 +1,33 @@
-"""What can be set for all subjects, for a context, or for one subject: the level of compatibility, and the mode."""
+"""What can be set for all subjects, for a context, or for one subject: the level of compatibility and more, and the mode."""
 
+import json
 from enum import Enum
-from typing import Any, Final
+from typing import Final
 
+from stoker.registry.data_contracts import metadata_of, refuse_bad_rules, rule_set_of
 from stoker.registry.entities import Json
 from stoker.registry.errors import Unprocessable, invalid_level, invalid_mode
-from stoker.registry.state import RegistryState
-from stoker.registry.subjects import DEFAULT_CONTEXT, context_of
 
 LEVEL: Final = "compatibilityLevel"
-_FIELDS: Final[dict[str, type]] = {
+_KINDS: Final[dict[str, type]] = {
     "alias": str,
+    "aliasForDeks": str,
     "normalize": bool,
     "validateFields": bool,
+    "validateNewSchemas": bool,
     "validateRules": bool,
     LEVEL: str,
+    "compatibilityPolicy": str,
     "compatibilityGroup": str,
     "defaultMetadata": dict,
     "overrideMetadata": dict,
     "defaultRuleSet": dict,
     "overrideRuleSet": dict,
 }
-"""Of a config, with their JSON types."""
+"""The fields of a config with their JSON types, in the order in which they are written."""
+DEFAULTS_AND_OVERRIDES: Final = ("defaultMetadata", "overrideMetadata", "defaultRuleSet", "overrideRuleSet")
 _INVALID_CONFIG: Final = 42203
+_TYPE_NAMES: Final = {str: "string", bool: "boolean", dict: "object"}
 
 
 class Level(Enum):
@@ -65,12 +70,28 @@ class Mode(Enum):
         return self in (Mode.IMPORT, Mode.FORWARD)
 
 
+class Policy(Enum):
+    STRICT = "as each format has it"
+    LENIENT = "an open content model of a JSON Schema does not forbid new properties"
+
+
 def parse_level(text: object) -> Level:
     """Raises Unprocessable."""
     try:
         return Level[str(text).upper()]
     except KeyError:
         raise invalid_level(str(text)) from None
+
+
+def parse_policy(text: object) -> Policy:
+    """Raises Unprocessable."""
+    try:
+        return Policy[str(text).upper()]
+    except KeyError:
+        choices = " and ".join(Policy.__members__)
+        raise Unprocessable(
+            _INVALID_CONFIG, f"Invalid compatibility policy '{text}'. Valid values are {choices}"
+        ) from None
 
 
 def parse_mode(text: object) -> Mode:
@@ -82,50 +103,46 @@ def parse_mode(text: object) -> Mode:
 
 
 def parse_config(request: Json) -> Json:
-    """A config as it is stored, from a request, in which the level has another name. Raises Unprocessable."""
-    config: Json = {}
+    """What a request sets, in which the level has another name; None takes a field away. Raises Unprocessable."""
     named = {LEVEL if name == "compatibility" else name: value for name, value in request.items()}
-    for name, kind in _FIELDS.items():
-        value = named.get(name)
-        if value is None:
-            continue
-        if not isinstance(value, kind):
-            raise Unprocessable(_INVALID_CONFIG, f"{name} must be of type {kind.__name__}, it is {value!r}")
-        config[name] = parse_level(value).name if name == LEVEL else value
+    config: Json = {name: _field(name, named[name]) for name in _KINDS if name in named}
+    for name in ("defaultRuleSet", "overrideRuleSet"):
+        refuse_bad_rules(config.get(name))
+    try:
+        json.dumps(config, ensure_ascii=False).encode()
+    except UnicodeEncodeError as problem:
+        raise Unprocessable(
+            _INVALID_CONFIG, f"The config has half a character, which cannot be written: {problem}"
+        ) from None
     return config
 
 
-class Scopes:
-    """The settings in force: of the subject, of its context, of all, in this order."""
-
-    def __init__(self, state: RegistryState, *, default_level: Level = Level.BACKWARD) -> None:
-        self._state = state
-        self._default_level = default_level
-
-    def config(self, subject: str | None) -> Json:
-        """All fields, each from the nearest scope that has it."""
-        merged: Json = {LEVEL: self._default_level.name}
-        for scope in reversed(_scopes(subject)):
-            merged.update(self._state.configs.get(scope, {}))
-        return merged
-
-    def level(self, subject: str | None) -> Level:
-        return Level[self.config(subject)[LEVEL]]
-
-    def mode(self, subject: str | None) -> Mode:
-        everywhere = self._state.modes.get(None)
-        if everywhere == Mode.READONLY_OVERRIDE.name:
-            return Mode.READONLY_OVERRIDE
-        for scope in _scopes(subject):
-            mode = self._state.modes.get(scope)
-            if mode is not None:
-                return Mode[mode]
-        return Mode.READWRITE
+def _field(name: str, value: object) -> object:
+    kind = _KINDS[name]
+    if value is None:
+        return None
+    if not isinstance(value, kind):
+        raise Unprocessable(_INVALID_CONFIG, f"{name} must be of type {_TYPE_NAMES[kind]}, it is {value!r:.100}")
+    if name == LEVEL:
+        return parse_level(value).name
+    if name == "compatibilityPolicy":
+        return parse_policy(value).name
+    try:
+        return metadata_of(value) if name.endswith("Metadata") else rule_set_of(value) if kind is dict else value
+    except ValueError as problem:
+        raise Unprocessable(_INVALID_CONFIG, f"{name}: {problem}") from None
 
 
-def _scopes(subject: str | None) -> list[Any]:
-    """Names under which settings are stored, the nearest first. A context's are those of the subject without a name."""
-    if subject is None:
-        return [None]
-    context = context_of(subject)
-    return [subject, None] if context == DEFAULT_CONTEXT else [subject, f":{context}:", None]
+def stored_config(value: Json) -> Json:
+    """The config that a record holds. Raises Unprocessable if it is none."""
+    return without_unset(parse_config({name: value[name] for name in _KINDS if name in value}))
+
+
+def merged_config(before: Json, changes: Json) -> Json:
+    """In the order in which the fields are written."""
+    both = {**before, **changes}
+    return without_unset({name: both.get(name) for name in _KINDS})
+
+
+def without_unset(config: Json) -> Json:
+    return {name: value for name, value in config.items() if value is not None}

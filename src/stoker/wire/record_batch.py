@@ -196,7 +196,7 @@ def _iterate(header: BatchHeader, data: bytes) -> Iterator[Record]:
             value, position = _bytes_at(data, position)
             header_count = data[position]
             if header_count:
-                headers, position = _headers_at(data, position, stop)
+                headers, position = headers_at(data, position, stop)
             else:
                 headers = ()
                 position += 1
@@ -238,7 +238,8 @@ def _bytes_at(data: bytes, position: int) -> tuple[bytes | None, int]:
     return data[position:stop], stop
 
 
-def _headers_at(data: bytes, position: int, stop: int) -> tuple[tuple[tuple[str, bytes | None], ...], int]:
+def headers_at(data: bytes, position: int, stop: int) -> tuple[tuple[tuple[str, bytes | None], ...], int]:
+    """The headers of a record that ends at `stop`, and where they end; raises CorruptRecords, IndexError, UnicodeDecodeError."""
     count, position = decode_varint(data, position)
     if not 0 <= count * 2 <= stop - position:
         raise CorruptRecords(f"has {count} headers in {stop - position} bytes")

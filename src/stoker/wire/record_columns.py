@@ -57,6 +57,7 @@ class RecordColumns(NamedTuple):
     key_starts: Integers
     key_lengths: Integers
     """-1 for null."""
+    value_starts: Integers
     value_lengths: Integers
     """-1 for null."""
 
@@ -96,12 +97,12 @@ def _columns(buffer: Buffer, counts: Integers, body_starts: Integers, body_ends:
     timestamp_deltas, offset_starts = _varints_at(data, timestamp_starts)
     offset_deltas, key_length_starts = _varints_at(data, offset_starts)
     key_lengths, key_starts = _varints_at(data, key_length_starts)
-    key_ends = key_starts + np.maximum(key_lengths, 0)
+    # Lengths are compared with what is left, not added to positions: the largest of them would make these negative.
     _refuse(key_lengths < -1, "a key of negative length")
-    _refuse(key_ends >= ends, "a key that ends after its record")
-    value_lengths, value_starts = _varints_at(data, key_ends)
+    _refuse(np.maximum(key_lengths, 0) >= ends - key_starts, "a key that ends after its record")
+    value_lengths, value_starts = _varints_at(data, key_starts + np.maximum(key_lengths, 0))
     _refuse(value_lengths < -1, "a value of negative length")
-    _refuse(value_starts + np.maximum(value_lengths, 0) >= ends, "a value that ends after its record")
+    _refuse(np.maximum(value_lengths, 0) >= ends - value_starts, "a value that ends after its record")
     return RecordColumns(
         data,
         np.repeat(np.arange(len(counts), dtype=np.int64), counts),
@@ -113,6 +114,7 @@ def _columns(buffer: Buffer, counts: Integers, body_starts: Integers, body_ends:
         offset_deltas,
         key_starts,
         key_lengths,
+        value_starts,
         value_lengths,
     )
 
@@ -128,7 +130,7 @@ def _boundaries(
     """Where each record begins, where what follows its length begins, and where it ends."""
     if len(counts) and int(counts.sum()) > _STEP_COST * int(counts.max()):
         return _walk_together(data, counts, body_starts, body_ends)
-    return _walk(buffer, counts, body_starts, body_ends)
+    return _walk(buffer, data, counts, body_starts, body_ends)
 
 
 def _walk_together(
@@ -143,9 +145,9 @@ def _walk_together(
     for step, width in enumerate(more_than):
         at, row = positions[:width], rows[:width] + step
         lengths, contents = _varints_at(data, at)
-        ends = contents + lengths
-        if (lengths < 0).any() or (ends > stops[:width]).any():
+        if (lengths < 0).any() or (lengths > stops[:width] - contents).any():
             raise CorruptRecords(f"record {step} of a batch has another length than it says")
+        ends = contents + lengths
         found[0, row] = at
         found[1, row] = contents
         found[2, row] = ends
@@ -155,26 +157,33 @@ def _walk_together(
 
 
 def _walk(
-    buffer: Buffer, counts: Integers, body_starts: Integers, body_ends: Integers
+    buffer: Buffer, data: Bytes, counts: Integers, body_starts: Integers, body_ends: Integers
 ) -> tuple[Integers, Integers, Integers]:
-    """Batch by batch, for few batches of many records."""
-    starts, contents, ends = [], [], []
+    """Batch by batch, for few batches of many records. Python only goes from length to length; numpy checks them."""
+    starts: list[int] = []
+    add = starts.append
     for count, position, body_end in zip(counts.tolist(), body_starts.tolist(), body_ends.tolist(), strict=True):
-        for index in range(count):
-            starts.append(position)
-            byte = buffer[position]
-            if byte < 128:
-                length, position = (byte >> 1) ^ -(byte & 1), position + 1
-            else:
-                length, position = decode_varint(buffer, position)
-            contents.append(position)
-            position += length
-            ends.append(position)
-            if length < 0 or position > body_end:
-                raise CorruptRecords(f"record {index} of a batch of {count} has {length} bytes by its length")
+        try:
+            for _ in range(count):
+                add(position)
+                byte = buffer[position]
+                if byte < 128:
+                    position += (byte >> 1) + 1
+                else:
+                    second = buffer[position + 1]
+                    if second < 128:
+                        position += (byte - 128 >> 1) + (second << 6) + 2
+                    else:
+                        length, position = decode_varint(buffer, position)
+                        position += length
+        except IndexError:
+            position = -1
         if position != body_end:
-            raise CorruptRecords(f"a batch of {count} records has {body_end - position} bytes after the last")
-    return np.array(starts, np.int64), np.array(contents, np.int64), np.array(ends, np.int64)
+            raise CorruptRecords(f"a batch of {count} records in {body_end} bytes has other lengths than it says")
+    begins = np.array(starts, np.int64)
+    lengths, contents = _varints_at(data, begins)
+    _refuse(lengths < 0, "a negative length")
+    return begins, contents, contents + lengths
 
 
 def _varints_at(data: Bytes, positions: Integers) -> tuple[Integers, Integers]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from stoker.broker.config.confluent_topic_settings import CONFLUENT_TOPIC_SETTINGS
 from stoker.broker.config.definitions import (
     BROKER,
     CLIENT_METRICS,
@@ -27,6 +28,7 @@ TABLES = {
     "dynamic-only": DYNAMIC_ONLY,
 }
 STOKERS_OWN = {setting.name for setting in STOKER_SETTINGS}
+CONFLUENTS = {setting.name for setting in CONFLUENT_TOPIC_SETTINGS}
 ALL = [(resource, setting) for resource, table in TABLES.items() for setting in table.values()]
 PYTHON_TYPES: dict[ConfigType, type] = {
     ConfigType.BOOLEAN: bool,
@@ -60,7 +62,7 @@ def row(resource: str, setting: Setting) -> dict[str, str]:
 
 
 def test_every_setting_of_kafka_is_known_with_its_type_default_range_and_update_mode() -> None:
-    ours = [row(resource, setting) for resource, setting in ALL if setting.name not in STOKERS_OWN]
+    ours = [row(resource, setting) for resource, setting in ALL if setting.name not in STOKERS_OWN | CONFLUENTS]
     assert sorted(ours, key=lambda fact: (fact["resource"], fact["name"])) == sorted(
         facts(), key=lambda fact: (fact["resource"], fact["name"])
     )
@@ -126,6 +128,7 @@ def test_the_definition_behind_a_name(name: str, known_as: str | None) -> None:
 def test_stokers_own_settings_say_so_by_their_name() -> None:
     assert all(name.startswith("stoker.") for name in STOKERS_OWN)
     assert {name for name in BROKER if name.startswith("stoker.")} == STOKERS_OWN
+    assert {name for name in TOPIC if name.startswith("confluent.")} == CONFLUENTS
 
 
 def test_what_is_refused_is_what_would_mislead_if_it_were_ignored() -> None:

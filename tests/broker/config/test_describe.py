@@ -115,7 +115,7 @@ def test_a_new_topic_counts_hours_in_the_file_as_a_source(image: ConfigImage) ->
     assert (entries["flush.ms"].value, entries["flush.ms"].source) == ("7", DYNAMIC_TOPIC)
     assert (entries["segment.bytes"].value, entries["segment.bytes"].source) == ("5242880", DYNAMIC_BROKER)
     assert "internal.segment.bytes" not in entries
-    assert len(entries) == 33
+    assert len(entries) == 37
 
 
 def test_loggers(image: ConfigImage) -> None:

@@ -3,6 +3,8 @@
 Behaves as Kafka 4: one batch a partition and request, message format 2 only, acks 0, 1 and -1 (with one replica the
 last two mean the same). acks=0 gets no reply, and a closed connection when something failed. A topic whose
 `flush.messages` is due is flushed to the disk before the reply, together with all that waits for the same flush.
+Where a topic wants registered schemas (`confluent.value.schema.validation`), as Confluent Server has it, records without
+one are refused by INVALID_RECORD and named by their index in the batch, and nothing of the batch is appended.
 A batch of a transaction is taken if its partition is in the transaction, which is verified once a transaction; from
 version 12 on it is put there (KIP-890).
 Left out: tiered storage.
@@ -81,7 +83,10 @@ def _append(
                     raise AppendRefused(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {partition} is offline")
                 if is_transactional(records):
                     admitted.check(partition)
-                appended = log.append(records, leader_epoch=partition.leader_epoch, at_once=True)
+                header = None
+                if log.config.validates_schema_ids:
+                    records, header = node.schema_validation.validate_at_once(log, records)
+                appended = log.append(records, leader_epoch=partition.leader_epoch, valid_header=header, at_once=True)
             except RecordsMustBeRead:
                 # The frame's memory is reused after this function, so the batch is copied.
                 to_read.append((partition, memoryview(bytearray(records or b"")), topic_outcomes, len(topic_outcomes)))
@@ -160,7 +165,10 @@ async def _read_then_append(
         try:
             if log is None:
                 raise AppendRefused(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {partition} is offline")
-            valid, header = await node.read_records(partial(log.validate, records))
+            if log.config.validates_schema_ids:
+                valid, header = await node.schema_validation.validate(log, records)
+            else:
+                valid, header = await node.read_records(partial(log.validate, records))
             check_still_admitted(node, call, partition, header, version)
             appended = log.append(valid, leader_epoch=partition.leader_epoch, valid_header=header)
         except AppendRefused as refusal:

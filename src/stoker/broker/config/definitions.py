@@ -14,6 +14,7 @@ from stoker.broker.config.broker_share_settings import BROKER_SHARE_SETTINGS
 from stoker.broker.config.broker_socket_settings import BROKER_SOCKET_SETTINGS
 from stoker.broker.config.broker_transaction_settings import BROKER_TRANSACTION_SETTINGS
 from stoker.broker.config.client_metrics_settings import CLIENT_METRICS_SETTINGS
+from stoker.broker.config.confluent_topic_settings import CONFLUENT_TOPIC_SETTINGS
 from stoker.broker.config.group_settings import GROUP_SETTINGS
 from stoker.broker.config.setting import HOUR_MS, MINUTE_MS, Setting
 from stoker.broker.config.stoker_settings import STOKER_SETTINGS
@@ -43,7 +44,7 @@ BROKER: Final = _by_name(
 DYNAMIC_ONLY: Final = _by_name(DYNAMIC_ONLY_SETTINGS)
 """Broker settings that exist only while a throttle is on: they have no place in a file and no default that is shown."""
 
-TOPIC: Final = _by_name(TOPIC_SETTINGS)
+TOPIC: Final = _by_name(TOPIC_SETTINGS, CONFLUENT_TOPIC_SETTINGS)
 GROUP: Final = _by_name(GROUP_SETTINGS)
 CLIENT_METRICS: Final = _by_name(CLIENT_METRICS_SETTINGS)
 

@@ -16,6 +16,7 @@ from stoker.broker.config.broker_share_settings import BROKER_SHARE_SETTINGS
 from stoker.broker.config.broker_socket_settings import BROKER_SOCKET_SETTINGS
 from stoker.broker.config.broker_transaction_settings import BROKER_TRANSACTION_SETTINGS
 from stoker.broker.config.client_metrics_settings import CLIENT_METRICS_SETTINGS
+from stoker.broker.config.confluent_topic_settings import CONFLUENT_TOPIC_SETTINGS
 from stoker.broker.config.group_settings import GROUP_SETTINGS
 from stoker.broker.config.setting import (
     DAY_MS,
@@ -57,6 +58,8 @@ What differs from Apache Kafka:
 
 - The name of a Java class is taken as it stands: there is no class path to look in, and no class is run.
 - `listeners` may only use PLAINTEXT so far, and a controller's listener is not opened.
+- Topics have four settings of Confluent Server, for records that must have a registered schema:
+  [schema validation](schema-validation.md).
 - The number of threads may change by more than half or double at a time: Stoker has no such threads.
 - A file is read as UTF-8, and as Latin-1 only if it is not UTF-8.
 - `min.insync.replicas` may be set for one broker and removed for all: Stoker has no eligible leader replicas (KIP-966) that forbid it.
@@ -65,6 +68,7 @@ What differs from Apache Kafka:
 _SECTIONS: Final[tuple[tuple[str, tuple[Setting, ...]], ...]] = (
     ("Stoker's own", STOKER_SETTINGS),
     ("Topics", TOPIC_SETTINGS),
+    ("Topics: schema validation, as in Confluent Server", CONFLUENT_TOPIC_SETTINGS),
     ("Broker: the node", BROKER_NODE_SETTINGS),
     ("Broker: listeners, connections and requests", BROKER_SOCKET_SETTINGS),
     ("Broker: logs", BROKER_LOG_SETTINGS),

@@ -3,11 +3,13 @@
 import io
 import json
 
+import avro.compatibility
+import avro.schema
 import fastavro
 import hypothesis
 from fastavro.types import Schema
 
-from stoker.registry.formats import avro
+from stoker.registry.formats.avro import parse
 from tests.registry.formats.avro.evolutions import Evolution, data, evolutions
 
 
@@ -27,8 +29,17 @@ def is_read(datum: object, writer: Schema, reader: Schema) -> bool:
 def test_compatible_means_that_all_data_are_read(evolution: Evolution) -> None:
     """When the check passes, data of the old schema decode with the new one; when it does not, some datum fails to."""
     writer, reader = evolution
-    reasons = avro.parse(json.dumps(reader), {}).incompatibilities(avro.parse(json.dumps(writer), {}))
+    reasons = parse(json.dumps(reader), {}).incompatibilities(parse(json.dumps(writer), {}))
     parsed_writer, parsed_reader = fastavro.parse_schema(writer), fastavro.parse_schema(reader)
     verdicts = [is_read(datum, parsed_writer, parsed_reader) for datum in data(writer)]
     hypothesis.event("incompatible" if reasons else "compatible")
     assert all(verdicts) is not bool(reasons), (reasons, verdicts)
+
+
+@hypothesis.given(evolution=evolutions())
+def test_the_verdict_is_that_of_the_avro_package(evolution: Evolution) -> None:
+    writer, reader = (json.dumps(schema) for schema in evolution)
+    checker = avro.compatibility.ReaderWriterCompatibilityChecker()  # type: ignore[no-untyped-call]
+    judged = checker.get_compatibility(reader=avro.schema.parse(reader), writer=avro.schema.parse(writer))
+    is_compatible = judged.compatibility is avro.compatibility.SchemaCompatibilityType.compatible
+    assert is_compatible is not bool(parse(reader, {}).incompatibilities(parse(writer, {})))

@@ -1,0 +1,115 @@
+"""Reads the schemas' topic from its beginning, and then on and on, in a thread of its own."""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from stoker.registry.records import MalformedRecord, RegistryRecord, decode_record
+
+logger = logging.getLogger("stoker.registry")
+
+_librdkafka = logger.getChild("librdkafka")
+_librdkafka.setLevel(logging.WARNING)
+
+_BATCH: Final = 500
+_POLL_SECONDS: Final = 0.5
+_EXCERPT: Final = 200
+_UNKNOWN: Final = 2**63
+
+OnRecords = Callable[[list[RegistryRecord], int], None]
+
+
+class LogReader:
+    """Hands on what is committed, in order. Both functions are called in the reader's thread.
+
+    `on_records` gets a batch and the offset of its last record; `on_end`, once, hears that all was read that was there at
+    the start.
+    """
+
+    def __init__(
+        self, properties: Mapping[str, str], topic: str, *, on_records: OnRecords, on_end: Callable[[], None]
+    ) -> None:
+        self._topic = topic
+        self._on_records = on_records
+        self._on_end = on_end
+        self._has_ended = False
+        self._end = _UNKNOWN
+        self._stopping = threading.Event()
+        self._consumer = Consumer(
+            {
+                **properties,
+                "group.id": "stoker-registry-reader",  # named because it must be; nothing is committed
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed",
+                "enable.partition.eof": True,
+                "allow.auto.create.topics": False,
+                "fetch.wait.max.ms": 100,  # also the time until the end of the topic is known at start
+                "queued.max.messages.kbytes": 8 * 1024,
+            },
+            logger=_librdkafka,
+        )
+        self._thread = threading.Thread(target=self._run, name="stoker-registry-reader", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+        self._consumer.close()
+
+    def _run(self) -> None:
+        partition = TopicPartition(self._topic, 0, OFFSET_BEGINNING)
+        try:
+            # One who assigns a topic that librdkafka has not heard of waits half a second for it.
+            self._consumer.list_topics(self._topic, _POLL_SECONDS)
+            _, self._end = self._consumer.get_watermark_offsets(partition, _POLL_SECONDS)
+        except KafkaException as problem:
+            logger.info("reading %s: %s", self._topic, problem)
+        self._consumer.assign([partition])
+        while not self._stopping.is_set():
+            first = self._consumer.poll(_POLL_SECONDS)
+            if first is not None:
+                self._take([first, *self._consumer.consume(_BATCH, 0)])
+
+    def _take(self, messages: list[Message]) -> None:
+        records: list[RegistryRecord] = []
+        last = -1
+        has_ended = False
+        for message in messages:
+            error = message.error()
+            if error is None:
+                last = message.offset() or 0
+                record = _decoded(message)
+                if record is not None:
+                    records.append(record)
+            elif error.code() == KafkaError._PARTITION_EOF:
+                has_ended = True
+            else:
+                logger.warning("reading %s: %s", self._topic, error.str())
+        if last >= 0:
+            self._on_records(records, last)
+        # While others write on and on, librdkafka never says that the end is reached.
+        if (has_ended or last >= self._end - 1) and not self._has_ended:
+            self._has_ended = True
+            self._on_end()
+
+
+def _decoded(message: Message) -> RegistryRecord | None:
+    """None, with a line in the log, for a record that is none of a registry's: one of them must not stop the reader."""
+    key, value = message.key(), message.value()
+    try:
+        return decode_record(_bytes(key), _bytes(value))
+    except MalformedRecord as problem:
+        logger.warning(
+            "the record at offset %s of %s is left out: %.*s", message.offset(), message.topic(), _EXCERPT, problem
+        )
+        return None
+
+
+def _bytes(value: str | bytes | None) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value
