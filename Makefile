@@ -17,6 +17,9 @@ ARGS ?=
 # A file's tests share what they have started, so they stay together; tests/conftest.py puts the long files first.
 IN_PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
+# The tests start Python hundreds of times: what one has compiled is for all, even where the machine says otherwise.
+unexport PYTHONDONTWRITEBYTECODE
+
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
