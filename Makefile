@@ -10,8 +10,16 @@ NODE_MODULES := $(KAFKAJS)/node_modules/.package-lock.json
 
 # A Python of your choice: make install PYTHON=/opt/python3.13/bin/python3
 PYTHON ?=
+# How many tests run at once; 0 for one after the other, in this process: make test WORKERS=0
+WORKERS ?= auto
 # More for pytest, the benchmark or the demo: make test ARGS="-k retention -x"
 ARGS ?=
+
+# A file's tests share what they have started, so they stay together; tests/conftest.py puts the long files first.
+IN_PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+# The tests start Python hundreds of times: what one has compiled is for all, even where the machine says otherwise.
+unexport PYTHONDONTWRITEBYTECODE
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -33,12 +41,12 @@ demo: install ## 500,000 orders through an embedded broker and a group that lose
 .PHONY: test
 test: ## run the tests, foreign clients included
 	@$(MAKE) --no-print-directory -j4 set-up
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest $(IN_PARALLEL) $(ARGS)
 
 .PHONY: clients
 clients: ## run only the tests in which foreign clients talk to Stoker
 	@$(MAKE) --no-print-directory -j4 set-up
-	$(BIN)/pytest -m "clients and not soak" $(ARGS)
+	$(BIN)/pytest $(IN_PARALLEL) -m "clients and not soak" $(ARGS)
 
 .PHONY: soak
 soak: ## run the long fault and fuzz tests
