@@ -87,6 +87,7 @@ docs: acceptance ## write the pages of docs/ that are made from the code
 	$(BIN)/python -m stoker.broker.apis.document > docs/compatibility.md
 	$(BIN)/python -m stoker.broker.config.document > docs/configuration.md
 	$(BIN)/python -m stoker.cli.document docs/cli.md
+	$(BIN)/python -m stoker.registry.document docs/registry.md
 
 .PHONY: lock
 lock: .cache/uv/bin/uv ## pin and hash the dependencies of pyproject.toml (ARGS=--upgrade for newer ones)

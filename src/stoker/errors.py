@@ -12,6 +12,8 @@ StokerError
 ├── LogError                log/errors.py
 ├── ConfigError             broker/config/errors.py
 ├── ClientError             client/errors.py
+├── RegistryError           registry/errors.py
+├── RegistryClientError     registry/client.py
 └── CommandFailed           cli/failure.py
 """
 

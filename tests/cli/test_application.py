@@ -15,7 +15,7 @@ from stoker.cli.application import ENTRIES, application
 from tests.cli.command_line import CommandLine
 from tests.faults.broker_process import STOKER
 
-HEAVY = ("asyncio", "confluent_kafka", "pydantic", "rich", "stoker.broker", "uvloop")
+HEAVY = ("asyncio", "confluent_kafka", "httpx2", "pydantic", "rich", "stoker.broker", "uvloop")
 """Modules that take longer to load than a broker takes to answer."""
 
 
@@ -32,7 +32,15 @@ def test_help_names_every_command(run: CommandLine) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["topics list", "groups list", "transactions list", "configs describe --broker 1", "brokers", "--help"],
+    [
+        "topics list",
+        "groups list",
+        "transactions list",
+        "configs describe --broker 1",
+        "brokers",
+        "schemas list --help",
+        "--help",
+    ],
 )
 def test_a_command_loads_nothing_heavy(run: CommandLine, command: str) -> None:
     program = f"""

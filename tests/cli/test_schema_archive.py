@@ -79,10 +79,12 @@ def test_there_and_back(server: UpProcess, run: SchemasCommandLine, tmp_path: Pa
     assert {line["subject"] for line in schemas if line.get("deleted")} == {"deleted-value", "orders-value"}
     with empty_registry(server, tmp_path) as other:
         other("import", str(file))
-        assert other.stderr == "Imported 7 schemas, 0 were there already; 2 deleted, 2 configs, 2 modes.\n"
+        assert (
+            other.stderr == "Imported 7 schemas, 0 of the file there already; 2 versions deleted, 2 configs, 2 modes.\n"
+        )
         assert other("export", "--deleted") == exported
         other("import", str(file))
-        assert other.stderr.startswith("Imported 0 schemas, 7 were there already; 0 deleted, ")
+        assert other.stderr.startswith("Imported 0 schemas, 7 of the file there already; 0 versions deleted, ")
         assert other("export", "--deleted") == exported
         assert mode(other) == "READWRITE"
 
@@ -149,7 +151,9 @@ def test_what_the_registry_refuses(server: UpProcess, tmp_path: Path) -> None:
         assert mode(run) == "READWRITE"
         file.write_text("".join(f"{json.dumps(line)}\n" for line in [*good, schema("late", 3, 70)]))
         run("import", str(file))
-        assert run.stderr == "Imported 2 schemas, 1 were there already; 0 deleted, 0 configs, 0 modes.\n"
+        assert (
+            run.stderr == "Imported 2 schemas, 1 of the file there already; 0 versions deleted, 0 configs, 0 modes.\n"
+        )
         assert [(each["subject"], each["version"], each["id"]) for each in run.json("list")] == [
             ("customers", 1, 9),
             ("invoices", 1, 7),
@@ -163,23 +167,48 @@ def test_what_the_registry_refuses(server: UpProcess, tmp_path: Path) -> None:
         assert "another schema there, with id 80" in run.fails("import", str(other), "--force")
 
 
-def test_an_import_that_is_stopped(server: UpProcess, tmp_path: Path) -> None:
-    """Ctrl-C, and SIGTERM likewise, end it between two schemas; the registry does not stay in the mode IMPORT."""
-    file = tmp_path / "schemas.jsonl"
-    count = 3000
-    file.write_text("".join(f"{json.dumps(schema(f's{n}', 1, n + 1, json.dumps(record(name=f'R{n}'))))}\n" for n in range(count)))  # fmt: skip
-    with empty_registry(server, tmp_path) as run, RegistryClient(run.address) as registry:
+COUNT = 3000
+
+
+@contextmanager
+def importing(server: UpProcess, directory: Path) -> Iterator[tuple[subprocess.Popen[str], RegistryProcess]]:
+    """An import that has begun and will take a while."""
+    file = directory / "schemas.jsonl"
+    schemas = [schema(f"s{number}", 1, number + 1, json.dumps(record(name=f"R{number}"))) for number in range(COUNT)]
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in schemas))
+    name = uuid4().hex[:8]
+    options = {"kafkastore.topic": f"_schemas-{name}", "schema.registry.group.id": name}
+    with RegistryProcess(server.broker, options=options) as target, RegistryClient(target.url) as registry:
         with subprocess.Popen(
             [STOKER, "schemas", "import", str(file)],
-            env=os.environ | {"STOKER_REGISTRY_URL": run.address},
+            env=os.environ | {"STOKER_REGISTRY_URL": target.url},
             stderr=subprocess.PIPE,
             text=True,
         ) as command:
             wait_until(lambda: len(registry.subjects()) > 3)
-            command.send_signal(signal.SIGTERM)
-            _, told = command.communicate(timeout=60)
+            yield command, target
+
+
+def test_an_import_that_is_stopped(server: UpProcess, tmp_path: Path) -> None:
+    """Ctrl-C, and SIGTERM likewise, end it between two schemas; the registry does not stay in the mode IMPORT."""
+    with importing(server, tmp_path) as (command, target):
+        command.send_signal(signal.SIGTERM)
+        _, told = command.communicate(timeout=60)
         assert command.returncode == 143
         assert told.endswith("Stopped before the end: run it again to go on.\n")
-        assert 3 < len(registry.subjects()) < count
-        assert registry.mode() == "READWRITE"
-        assert registry.register("new", request_of("AVRO", '"int"'))["id"] > 3
+        with RegistryClient(target.url) as registry:
+            assert 3 < len(registry.subjects()) < COUNT
+            assert registry.mode() == "READWRITE"
+            assert registry.register("new", request_of("AVRO", '"int"'))["id"] > 3
+
+
+def test_a_registry_that_goes_away(server: UpProcess, tmp_path: Path) -> None:
+    with importing(server, tmp_path) as (command, target):
+        target.kill()
+        _, told = command.communicate(timeout=60)
+    assert command.returncode == 1
+    *_, mode_line, error = told.splitlines()
+    assert mode_line.startswith("The registry may still be in mode IMPORT")
+    assert f'PUT {target.url}/mode with {{"mode": "READWRITE"}} sets it back.' in mode_line
+    assert error.startswith("stoker schemas: ")
+    assert target.url in error

@@ -18,7 +18,7 @@ from tests.cli.schema_commands import (
     field,
     record,
 )
-from tests.cli.test_application import at_a_terminal
+from tests.cli.test_application import at_a_terminal, complete
 from tests.cli.up_process import UpProcess, up
 from tests.faults.stoker_process import free_port
 from tests.registry.registry_process import RegistryProcess
@@ -189,6 +189,16 @@ def test_a_person_is_asked(run: SchemasCommandLine, subject: str, monkeypatch: p
     assert f"Delete version 1 of '{subject}'? [y/N]" in shown
     assert code == 1
     assert subject in run("list", "--names").splitlines()
+
+
+def test_completion(run: SchemasCommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"orders-{uuid4().hex[:8]}"
+    run("register", name, run.file("order.avsc", ORDER))
+    monkeypatch.setenv("STOKER_REGISTRY_URL", run.address)
+    assert complete(run, "sch") == ["schemas"]
+    assert complete(run, "schemas", "show", name[:-1]) == [name]
+    monkeypatch.setenv("STOKER_REGISTRY_URL", "http://127.0.0.1:1")
+    assert complete(run, "schemas", "show", name[:-1]) == []
 
 
 def test_standard_input(run: SchemasCommandLine, subject: str) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from stoker.registry.client import RegistryClient, request_of
 from tests.cli.running import wait_until
 from tests.cli.up_process import UpProcess, up
 from tests.faults.stoker_process import STOKER, free_port
@@ -26,12 +25,6 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
     except FileNotFoundError:
         return False
-
-
-def write(running: UpProcess) -> None:
-    """Once it has written, the registry waits for nothing when it stops."""
-    with RegistryClient(running.registry) as registry:
-        registry.register("orders-value", request_of("AVRO", '"int"'))
 
 
 @pytest.mark.acceptance("C098")
@@ -59,7 +52,6 @@ def test_the_ports_of_kafka_and_confluent_unless_told_otherwise() -> None:
 @pytest.mark.parametrize("name", ["broker", "registry"])
 def test_a_part_that_dies_takes_the_others_along(tmp_path: Path, name: str) -> None:
     with up(tmp_path) as running:
-        write(running)
         children = running.children()
         os.kill(children[name], signal.SIGKILL)
         assert running.wait() == 128 + signal.SIGKILL
@@ -70,7 +62,6 @@ def test_a_part_that_dies_takes_the_others_along(tmp_path: Path, name: str) -> N
 def test_nothing_outlives_it(tmp_path: Path) -> None:
     """Killed, it can stop nobody: the parts see it and stop by themselves, in good order."""
     with up(tmp_path) as running:
-        write(running)
         children = running.children()
         assert set(children) == {"broker", "registry"}
         running.process.kill()

@@ -20,7 +20,9 @@ class RegistryProcess(StokerProcess):
         super().__init__()
         self._bootstrap_servers = bootstrap_servers
         self.port = port or free_port()
-        self._options = dict(options or {})
+        # Registries on one topic are in one group, and those on another topic are not.
+        topic = (options or {}).get("kafkastore.topic", "_schemas")
+        self._options = {"schema.registry.group.id": f"registry-of-{topic}", **(options or {})}
 
     @property
     def url(self) -> str:

@@ -1,10 +1,14 @@
 """A registry whose log is a list: what it writes is encoded, read back, and kept."""
 
 import json
+from collections.abc import Callable
 from typing import Any, TypeVar
 
+import pytest
+
 from stoker.registry.entities import SchemaEntity
-from stoker.registry.records import RegistryRecord, encode_record
+from stoker.registry.errors import RegistryError
+from stoker.registry.records import RegistryRecord, decode_record, encode_record
 from stoker.registry.registry import Change, Registration, Registry
 from stoker.registry.settings import Level, Mode, parse_config
 from stoker.registry.state import RegistryState
@@ -28,6 +32,23 @@ def wanted(text: str, *, schema_id: int | None = None, version: int | None = Non
     return Registration(SchemaEntity.from_json({"schema": text, **more}), schema_id, version, **flags)
 
 
+ONE, TWO, THREE = record_text("a"), record_text("a", "b?"), record_text("a", "b?", "c?")
+"""Each goes with the others."""
+REFERS = '{"type":"record","name":"B","fields":[{"name":"r","type":"R"}]}'
+
+
+def to_r(version: int = 1, subject: str = "r") -> list[dict[str, Any]]:
+    """The references of REFERS, if ONE or its like is there under this subject."""
+    return [{"name": "R", "subject": subject, "version": version}]
+
+
+def refusal(code: int, message: str, act: Callable[[], object]) -> None:
+    """Doing it must be refused so."""
+    with pytest.raises(RegistryError) as refused:
+        act()
+    assert (refused.value.code, refused.value.message) == (code, message)
+
+
 class SchemaLog:
     """Changes are written and replayed at once."""
 
@@ -43,7 +64,7 @@ class SchemaLog:
     def append(self, record: RegistryRecord) -> None:
         encoded = encode_record(record)
         self.records.append(encoded)
-        self.registry.state.read(*encoded)
+        self.registry.state.replay(decode_record(*encoded))
 
     def register(self, subject: str, text: str, **more: Any) -> tuple[int, int]:
         """Id and version."""
@@ -70,5 +91,5 @@ class SchemaLog:
 def replayed(records: list[Encoded]) -> Registry:
     state = RegistryState()
     for key, value in records:
-        state.read(key, value)
+        state.replay(decode_record(key, value))
     return Registry(state)

@@ -15,7 +15,7 @@ from stoker.client.errors import CannotConnect
 from stoker.client.properties import client_properties
 from stoker.registry.election import Identity, Result, Standing
 from stoker.registry.entities import SchemaEntity
-from stoker.registry.errors import Unprocessable
+from stoker.registry.errors import Unavailable, Unprocessable
 from stoker.registry.instance import Instance, InstanceOptions
 from stoker.registry.registry import Change, Registration, Registry
 from stoker.registry.service import NotPrimary
@@ -216,3 +216,26 @@ def test_a_cluster_that_never_comes_is_named(topic: str) -> None:
 
     with pytest.raises(CannotConnect, match=address):
         asyncio.run(story())
+
+
+def test_a_stop_does_not_wait_for_a_broker_that_is_gone(tmp_path: Path) -> None:
+    """Neither the change in hand nor the turn as the writer that was about to begin is waited for."""
+
+    async def story() -> float:
+        with BrokerProcess(tmp_path, options={"group.min.session.timeout.ms": 1000}) as broker:
+            only = Instance(
+                InstanceOptions(
+                    properties=client_properties(broker.bootstrap_servers), identity=Identity(host="127.0.0.1", port=1)
+                )
+            )
+            await only.startup()
+            await asyncio.to_thread(broker.kill)
+            change = asyncio.ensure_future(only.change(register("a", avro("A"))))
+            await until(only._writing.locked)
+            began = asyncio.get_running_loop().time()
+            await only.shutdown()
+            with pytest.raises(Unavailable):
+                await change
+            return asyncio.get_running_loop().time() - began
+
+    assert asyncio.run(story()) < InstanceOptions.write_timeout / 2

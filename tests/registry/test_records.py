@@ -229,8 +229,12 @@ def test_equal_schemas_are_known_by_the_md5_of_what_they_are() -> None:
         usedforsecurity=False,
     )
     assert FULL.fingerprint == with_all.digest()
-    identities = {
-        SchemaEntity.from_json({"schema": '"string"', **more}).identity
-        for more in ({}, {"metadata": {}}, {"schemaType": "JSON"}, {"metadata": {"tags": {}}}, {"metadata": None})
-    }
+    others: list[dict[str, Any]] = [
+        {},
+        {"metadata": {}},
+        {"schemaType": "JSON"},
+        {"metadata": {"tags": {}}},
+        {"metadata": None},
+    ]
+    identities = {SchemaEntity.from_json({"schema": '"string"', **more}).identity for more in others}
     assert len(identities) == 3

@@ -208,7 +208,7 @@ def test_import_mode_does_not_forget_what_is_referred_to() -> None:
     log.delete("b")
     log.delete("a")
     with pytest.raises(
-        Unprocessable, match="One or more references exist to the schema .*subject=a,version=1"
+        Unprocessable, match=r"One or more references exist to the schema .*subject=a,version=1"
     ) as refused:
         log.registry.put_mode("a", Mode.IMPORT, force=False)
     assert refused.value.code == 42206
@@ -216,9 +216,9 @@ def test_import_mode_does_not_forget_what_is_referred_to() -> None:
 
 def test_what_is_read_only_takes_no_config() -> None:
     log = SchemaLog()
+    log.configure("a", normalize=True)
     log.set_mode("a", Mode.READONLY)
-    for change in (lambda: log.registry.put_config("a", {}), lambda: log.registry.delete_config("a")):
-        log.registry.state.configs["a"] = {}
-        with pytest.raises(Unprocessable, match="Subject a in context  is in read-only mode") as refused:
-            change()
-        assert refused.value.code == 42205
+    with pytest.raises(Unprocessable, match="Subject a in context  is in read-only mode"):
+        log.registry.put_config("a", {})
+    with pytest.raises(Unprocessable, match="Subject a in context  is in read-only mode"):
+        log.registry.delete_config("a")

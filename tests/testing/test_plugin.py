@@ -6,6 +6,7 @@ pytest_plugins = ["pytester"]
 
 SOMEBODY_ELSES_TEST = """
 from confluent_kafka import Producer
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 def test_orders_are_published(stoker_broker):
     results = []
@@ -16,9 +17,13 @@ def test_orders_are_published(stoker_broker):
 
 def test_the_broker_is_the_same(stoker_broker):
     assert any(stoker_broker.data_dir.glob("orders-0/*.log"))
+
+def test_schemas_are_registered(stoker_registry):
+    client = SchemaRegistryClient({"url": stoker_registry.url})
+    assert client.register_schema("orders-value", Schema('"string"', "AVRO")) == 1
 """
 
 
-def test_any_suite_gets_a_real_broker(pytester: pytest.Pytester) -> None:
+def test_any_suite_gets_a_real_broker_and_a_real_registry(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(SOMEBODY_ELSES_TEST)
-    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=2)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=3)

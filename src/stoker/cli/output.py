@@ -42,6 +42,11 @@ def shown_bytes(count: int) -> str:
     return f"{size:.1f}{_UNITS[unit]}" if unit else f"{count} B"
 
 
+def counted(count: int, thing: str) -> str:
+    """1 schema, 2 schemas."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
 def say(message: str) -> None:
     """A remark for the person at the terminal, after what was printed before it."""
     sys.stdout.flush()

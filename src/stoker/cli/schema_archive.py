@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, TypeVar
 from stoker.cli.failure import CommandFailed
 from stoker.registry.client import ALL_CONTEXTS, RegistryClient, level_of
 from stoker.registry.entities import Json
-from stoker.registry.subjects import DEFAULT_CONTEXT, context_of, in_context
+from stoker.registry.subjects import DEFAULT_CONTEXT, context_of, in_context, prefix_of
 
 Answer = TypeVar("Answer")
 
@@ -77,7 +77,7 @@ def archive_of(registry: RegistryClient, *, deleted: bool) -> Archive:
     """All that is there now; with `deleted`, the softly deleted versions too."""
     schemas = in_order(stored_in(registry, deleted=deleted).values())
     subjects = list(dict.fromkeys(stored.key.subject for stored in schemas))
-    contexts = [f":{context}:" for context in registry.contexts() if context != DEFAULT_CONTEXT]
+    contexts = [prefix_of(context) for context in registry.contexts() if context != DEFAULT_CONTEXT]
     scopes: list[str | None] = [None, *contexts, *subjects]
     configs = for_each(registry.config, scopes)
     modes = for_each(registry.mode, scopes)

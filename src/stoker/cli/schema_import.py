@@ -1,7 +1,7 @@
 """`stoker schemas import`: an archive into a registry, every schema under the id it had."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -11,6 +11,7 @@ from stoker.cli.interruption import Interruption
 from stoker.cli.output import say
 from stoker.cli.schema_archive import Archive, Stored, stored_in
 from stoker.registry.client import RegistryClient, RegistryClientError, RegistryRefused
+from stoker.registry.subjects import context_of, prefix_of
 
 _IMPORT: Final = "IMPORT"
 _PROGRESS_SECONDS: Final = 2.0
@@ -40,7 +41,7 @@ class Importer:
         there = stored_in(self._registry, deleted=True)
         wanted = {stored.key: stored for stored in self._archive.schemas}
         for key, stored in there.items():
-            if key not in wanted and not force:
+            if key not in wanted and not stored.deleted and not force:
                 raise CommandFailed(
                     f"the registry has subject {key.subject!r} version {key.version}, which is not in {self._path}: import "
                     "into an empty registry, or into this one with --force"
@@ -55,7 +56,8 @@ class Importer:
         ]
         sent = gone = 0
         if missing:
-            with self._import_mode(force=bool(there)):
+            scopes = {prefix_of(context_of(stored.key.subject)) or None: None for stored in missing}
+            with self._import_mode(scopes, force=bool(there)):
                 sent = self._register(missing)
         if sent == len(missing):
             gone = self._delete(dying)
@@ -97,26 +99,31 @@ class Importer:
         return len(self._archive.configs), len(modes)
 
     @contextmanager
-    def _import_mode(self, *, force: bool) -> Iterator[None]:
-        """While it lasts, nobody can register a schema without an id."""
-        before = self._registry.mode()
-        if before == _IMPORT:
-            yield
-            return
-        self._registry.set_mode(_IMPORT, force=force)
+    def _import_mode(self, scopes: Iterable[str | None], *, force: bool) -> Iterator[None]:
+        """While it lasts, nobody can register a schema without an id. The mode of all subjects is not that of contexts."""
+        before = {scope: self._registry.mode(scope) for scope in scopes}
+        changed: list[str | None] = []
         try:
+            for scope, mode in before.items():
+                if mode != _IMPORT:
+                    changed.append(scope)
+                    self._registry.set_mode(_IMPORT, scope, force=force)
             yield
         finally:
-            self._set_back(before or "READWRITE")
+            for scope in changed:
+                self._set_back(before[scope], scope)
 
-    def _set_back(self, mode: str) -> None:
+    def _set_back(self, mode: str | None, scope: str | None) -> None:
         try:
-            self._registry.set_mode(mode)
+            if mode is None:
+                self._registry.unset_mode(scope)
+            else:
+                self._registry.set_mode(mode, scope)
         except RegistryClientError as error:
+            where = "/mode" if scope is None else f"/mode/{scope}"
             say(
                 f"The registry may still be in mode {_IMPORT}, in which only `stoker schemas import` can register: {error}. "
-                f"Set it back with: curl -X PUT -H 'Content-Type: application/json' {self._registry.url}/mode "
-                f'-d \'{{"mode": "{mode}"}}\''
+                f'PUT {self._registry.url}{where} with {{"mode": "{mode or "READWRITE"}"}} sets it back.'
             )
 
     def _is_same(self, there: Stored, wanted: Stored) -> bool:

@@ -8,7 +8,7 @@ import typer
 from stoker.cli.completion import complete_subjects
 from stoker.cli.failure import FAILED, wrong_usage
 from stoker.cli.noun import examples, noun
-from stoker.cli.output import Json, Yes, confirm, print_json, print_table, say
+from stoker.cli.output import Json, Yes, confirm, counted, print_json, print_table, say
 from stoker.cli.registry_connection import RegistryUrl, User, connect_registry
 
 application = noun("schemas", "List, register, check, compare and delete the schemas of a registry.")
@@ -371,7 +371,8 @@ def export(
     with connect_registry(registry_url, user) as registry:
         archive = archive_of(registry, deleted=deleted)
     write_archive(archive, file)
-    say(f"Exported {len(archive.schemas)} schemas, {len(archive.configs)} configs and {len(archive.modes)} modes.")
+    configs, modes = counted(len(archive.configs), "config"), counted(len(archive.modes), "mode")
+    say(f"Exported {counted(len(archive.schemas), 'schema')}, {configs} and {modes}.")
 
 
 @application.command("import", epilog=examples("stoker schemas import schemas.jsonl --force"))
@@ -390,8 +391,8 @@ def import_(
     with connect_registry(registry_url, user) as registry, Interruption() as interruption:
         done = Importer(registry, archive, file, interruption).run(force=force)
     say(
-        f"Imported {done.schemas} schemas, {done.known} were there already; {done.deleted} deleted, "
-        f"{done.configs} configs, {done.modes} modes."
+        f"Imported {counted(done.schemas, 'schema')}, {done.known} of the file there already; "
+        f"{counted(done.deleted, 'version')} deleted, {counted(done.configs, 'config')}, {counted(done.modes, 'mode')}."
     )
     if interruption:
         say("Stopped before the end: run it again to go on.")

@@ -8,7 +8,7 @@ from stoker.cli.completion import complete_topics
 from stoker.cli.connection import BootstrapServer, CommandConfig, connect
 from stoker.cli.failure import CommandFailed, no_such, wrong_usage
 from stoker.cli.noun import examples, noun
-from stoker.cli.output import Json, Yes, confirm, print_json, print_table, say
+from stoker.cli.output import Json, Yes, confirm, counted, print_json, print_table, say
 from stoker.client.admin.topics import (
     CreatedTopic,
     Topic,
@@ -206,7 +206,7 @@ def alter(
                 keys = [alteration.name for alteration in alterations]
                 raise _explained(topic.name, "altered", refused, keys) from refused
             if partitions is not None and not grows:
-                say(f"Topic {topic.name!r} has {_counted(partitions, 'partition')} already.")
+                say(f"Topic {topic.name!r} has {counted(partitions, 'partition')} already.")
             if grows or alterations:
                 altered.append(topic.name)
                 say(f"Altered topic {topic.name!r}.")
@@ -268,12 +268,8 @@ def _explained(name: str, done: str, refused: KafkaRefused, config_names: Any) -
 def _creation(cluster: Cluster, made: CreatedTopic, wanted_replicas: int | None) -> str:
     if wanted_replicas is None or made.replication_factor in (None, wanted_replicas):
         return f"Created topic {made.name!r}."
-    replicas, brokers = _counted(made.replication_factor or 0, "replica"), _counted(len(cluster.brokers()), "broker")
+    replicas, brokers = counted(made.replication_factor or 0, "replica"), counted(len(cluster.brokers()), "broker")
     return f"Created topic {made.name!r} with {replicas} in place of {wanted_replicas}: the cluster has {brokers}."
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 def _made(made: CreatedTopic) -> dict[str, object]:

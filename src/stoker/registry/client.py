@@ -218,6 +218,9 @@ class RegistryClient:
         """`force` lets a registry that has schemas be imported into."""
         self._ask("PUT", f"/mode{_below(subject)}", body={"mode": mode}, force=force)
 
+    def unset_mode(self, subject: str | None) -> None:
+        self._ask("DELETE", f"/mode{_below(subject)}")
+
     def contexts(self) -> list[str]:
         """`.` is the default one."""
         return _list(self._ask("GET", "/contexts"))

@@ -62,8 +62,29 @@ def _conflicts_with(
     return [conflict for conflict in found if conflict.reasons]
 
 
-@lru_cache(maxsize=2)
+class _Exactly:
+    """This very schema. Equal ones of Protobuf may refer to others."""
+
+    __slots__ = ("schema",)
+
+    def __init__(self, schema: ParsedSchema) -> None:
+        self.schema = schema
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Exactly) and self.schema is other.schema
+
+    def __hash__(self) -> int:
+        return id(self.schema)
+
+
 def _reasons(reader: ParsedSchema, writer: ParsedSchema, policy: Policy) -> Sequence[Incompatibility]:
+    return _last_reasons(_Exactly(reader), _Exactly(writer), policy)
+
+
+@lru_cache(maxsize=2)
+def _last_reasons(reads: _Exactly, wrote: _Exactly, policy: Policy) -> Sequence[Incompatibility]:
+    """What was compared on another thread need not be compared again where it is decided."""
+    reader, writer = reads.schema, wrote.schema
     if policy is Policy.LENIENT and reader.schema_type == "JSON":
         from stoker.registry.formats.json_schema import JsonSchema
 

@@ -3,10 +3,12 @@
 StokerError
 ├── InvalidSchema           formats/schema.py: a text that is no schema of its kind
 ├── MalformedRecord         records.py: a record of the topic that no registry wrote
+├── UsersFileUnusable       http/authentication.py: a file of users that is none
 └── RegistryError
     ├── NotFound            404: a subject, version, schema, config or mode that is not there
     ├── Incompatible        409: a schema that the subject's level forbids
     ├── Unprocessable       422: a request that can be read and not be done
+    ├── Refusal             http/refusals.py: what HTTP itself forbids
     └── Unavailable         500 and 503: the log cannot be reached, or nobody may write now
 """
 

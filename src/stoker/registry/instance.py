@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -68,6 +69,7 @@ class Instance:
         self._taking_over: asyncio.Task[None] | None = None
         self._writer: LogWriter | None = None
         self._writing = asyncio.Lock()
+        self._stopping = threading.Event()
         self._writer_thread = ThreadPoolExecutor(1, thread_name_prefix="stoker-registry-writer")
 
     # -- life -------------------------------------------------------------------------------------------------------
@@ -123,6 +125,7 @@ class Instance:
 
     async def shutdown(self) -> None:
         """Leaves the group, so that another instance takes over at once. A start that was broken off is undone too."""
+        self._stopping.set()
         if self._elector is not None:
             await asyncio.to_thread(self._elector.stop)
         async with self._writing:
@@ -240,6 +243,7 @@ class Instance:
             options.topic,
             transactional_id=f"{options.group_id}-{options.topic}",
             timeout=options.write_timeout,
+            stopping=self._stopping,
         )
 
     async def _append(self, records: list[RegistryRecord]) -> None:

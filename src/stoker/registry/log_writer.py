@@ -6,7 +6,9 @@ is given once.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -15,6 +17,7 @@ from stoker.errors import StokerError
 from stoker.registry.records import RegistryRecord, encode_record
 
 _TRANSACTION_SECONDS: Final = 10
+_SLICE_SECONDS: Final = 0.5
 _SILENT: Final = logging.Logger("librdkafka", level=logging.CRITICAL + 1)  # noqa: LOG001 - known to nobody else
 """All that matters of what librdkafka would print is raised too."""
 _FENCED: Final = frozenset(
@@ -42,10 +45,19 @@ class RecordTooLarge(WriteError):
 class LogWriter:
     """One turn as the writer, from its making to the first error. Blocks, so it is called in a thread."""
 
-    def __init__(self, properties: Mapping[str, str], topic: str, *, transactional_id: str, timeout: float) -> None:
-        """From now on no earlier writer can write. Raises WriteError."""
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        topic: str,
+        *,
+        transactional_id: str,
+        timeout: float,
+        stopping: threading.Event,
+    ) -> None:
+        """From now on no earlier writer can write. Nothing is waited for once `stopping` is set. Raises WriteError."""
         self._topic = topic
         self._timeout = timeout
+        self._stopping = stopping
         self._producer = Producer(
             {
                 **properties,
@@ -58,7 +70,7 @@ class LogWriter:
             logger=_SILENT,
         )
         try:
-            self._producer.init_transactions(timeout)
+            self._wait_for(self._producer.init_transactions)
         except KafkaException as problem:
             raise _write_error(problem.args[0]) from problem
 
@@ -78,11 +90,23 @@ class LogWriter:
             for record in records:
                 key, value = encode_record(record)
                 self._producer.produce(self._topic, key=key, value=value, partition=0, on_delivery=delivered)
-            self._producer.commit_transaction(self._timeout)
+            self._wait_for(self._producer.commit_transaction)
         except KafkaException as problem:
             raise _write_error(next(iter(refusals), problem.args[0])) from problem
         self._producer.poll(0)  # what it logged piles up otherwise
         return offsets[-1]
+
+    def _wait_for(self, call: Callable[[float], None]) -> None:
+        """A call that did not end in time is resumed by calling again."""
+        deadline = time.monotonic() + self._timeout
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                call(max(0.0, min(left, _SLICE_SECONDS)))
+                return
+            except KafkaException as problem:
+                if self._stopping.is_set() or left <= _SLICE_SECONDS or not problem.args[0].retriable():
+                    raise
 
     def close(self) -> None:
         """Whatever is open is given up; the broker aborts it when the next writer comes."""

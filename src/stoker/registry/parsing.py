@@ -57,7 +57,7 @@ class Parser:
         try:
             if kept is None or (is_new and not kept.as_new):
                 parsed = self._read(entity, context, is_new=is_new)
-                kept = self._keep(_Kept(parsed, as_new=is_new), key, self._key(entity, parsed.text, context))
+                kept = self._keep(_Kept(parsed, as_new=is_new), key, (key[0], parsed.text, key[2]))
             self._use(kept)
             if not normalize:
                 return kept.parsed

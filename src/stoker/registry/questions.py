@@ -122,8 +122,8 @@ class Questions:
             raise errors.invalid_schema(
                 f"The schema has half a character, which cannot be written: {problem}"
             ) from None
-        mode = self.scopes.mode(name)
-        normalize = (wanted.normalize or bool(self.scopes.config(name).get("normalize"))) and not mode.is_import
+        normalize = wanted.normalize or bool(self.scopes.config(name).get("normalize"))
+        normalize = normalize and not self.scopes.mode(name).is_import
         if not normalize and context in self.state.contexts and identity in self.state.contexts[context].ids:
             return entity  # as it is stored, so in that form
         entity = entity.with_text(entity.text, self.parser.resolved(entity, context, is_new=is_new))

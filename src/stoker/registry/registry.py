@@ -125,8 +125,8 @@ class Registry(Questions):
         """The version that is this schema already, if the request does not say which version it is to be."""
         if wanted.version is not None:
             return None
-        found = self.same(entity, subject.newest_first(deleted=False))
-        return found if found is not None and wanted.schema_id in (None, found.schema_id) else None
+        versions = subject.newest_first(deleted=False)
+        return self.same(entity, (each for each in versions if wanted.schema_id in (None, each.schema_id)))
 
     def _id_for(self, name: str, entity: SchemaEntity, wanted: Registration) -> int:
         context = context_of(name)
@@ -186,7 +186,8 @@ class Registry(Questions):
                 raise errors.subject_not_soft_deleted(name)
         numbers = [version.version for version in versions]
         if not permanent:
-            return Change([delete_subject_record(name, numbers[-1])], numbers)
+            # Up to the highest, though it may have been deleted before: of such records compaction keeps the last alone.
+            return Change([delete_subject_record(name, subject.highest)], numbers)
         records = [record for number in reversed(numbers) for record in self.state.tombstones(SchemaKey(name, number))]
         return Change(records + self._settings_of(name), numbers)
 

@@ -20,7 +20,6 @@ from stoker.registry.records import (
     ModeKey,
     RegistryRecord,
     SchemaKey,
-    decode_record,
     subject_version_of,
 )
 from stoker.registry.settings import Mode, parse_mode, stored_config
@@ -114,15 +113,6 @@ class RegistryState:
         self._spellings: dict[Key, dict[bytes, None]] = {}
 
     # -- replay -----------------------------------------------------------------------------------------------------
-
-    def read(self, key: bytes | None, value: bytes | None) -> None:
-        """Replays a record as it is in the log. What no registry wrote is left out, with a line in the log."""
-        try:
-            record = decode_record(key, value)
-        except MalformedRecord as problem:
-            logger.warning("a record of the schemas' topic is left out: %s", problem)
-        else:
-            self.replay(record)
 
     def replay(self, record: RegistryRecord) -> None:
         """A record that makes no sense is left out, with a line in the log: one of them must not stop the reader."""

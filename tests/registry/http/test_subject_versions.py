@@ -33,7 +33,46 @@ def test_registers_by_curl_of_the_first_kind(api: Api, subject: str) -> None:
     assert api.error("POST", path, {"schema": '{"type":"record","name":"Order",...}'}) == (422, 42201)
 
 
-@pytest.mark.acceptance("C103")
+@pytest.mark.acceptance("C100")
+def test_registers_by_curl_of_the_second_kind(api: Api) -> None:
+    """A user event is registered as Avro, which is the type when none is named."""
+    amount = {"name": "amount", "type": ["null", "double"], "default": None}
+    schema = record("UserEvent", "user_id", "event_type", amount)
+    status, reply = api("POST", "/subjects/user-events-value/versions", {"schema": schema})
+    assert (status, reply) == (200, {"id": reply["id"]})
+    assert api("GET", f"/schemas/ids/{reply['id']}", headers=MODERN)[1]["schemaType"] == "AVRO"
+
+
+@pytest.mark.acceptance("B259")
+def test_a_renamed_field_is_refused_under_full(api: Api, subject: str) -> None:
+    """Renaming user_id to userId is refused with 409 under FULL, and the message names the field."""
+    assert api("PUT", f"/config/{subject}", {"compatibility": "FULL"})[0] == 200
+    api.register(subject, record("UserEvent", "user_id"))
+    status, reply = api("POST", f"/subjects/{subject}/versions", {"schema": record("UserEvent", "userId")})
+    assert (status, reply["error_code"]) == (409, 409)
+    assert "userId" in reply["message"]
+
+
+@pytest.mark.acceptance("B109")
+@pytest.mark.parametrize(
+    ("schema_type", "schema", "other"),
+    [
+        ("AVRO", V1, record("Order", "id", "region")),
+        ("PROTOBUF", PROTO, PROTO.replace("string id", "int32 id")),
+        ("JSON", JSON_SCHEMA, JSON_SCHEMA.replace("string", "integer")),
+    ],
+)
+def test_three_types_of_schemas(api: Api, subject: str, schema_type: str, schema: str, other: str) -> None:
+    """Avro, Protobuf and JSON Schema are registered, fetched and checked."""
+    schema_id = api.register(subject, schema, schemaType=schema_type)
+    fetched = api("GET", f"/schemas/ids/{schema_id}", headers=MODERN)[1]
+    assert (fetched["schemaType"], fetched["schema"]) == (schema_type, schema)
+    check = f"/compatibility/subjects/{subject}/versions/latest"
+    assert api("POST", check, {"schema": schema, "schemaType": schema_type}) == (200, {"is_compatible": True})
+    assert api("POST", check, {"schema": other, "schemaType": schema_type}) == (200, {"is_compatible": False})
+
+
+@pytest.mark.acceptance("C103", "S110")
 def test_line_breaks_within_a_schema_are_let_through(api: Api, subject: str) -> None:
     """A body whose schema is broken over lines as it stands, which is no JSON by the letter, is registered."""
     content = (

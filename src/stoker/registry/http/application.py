@@ -20,9 +20,8 @@ from stoker.registry.http.large_schemas import LargeSchemas
 from stoker.registry.http.limits import Limits
 from stoker.registry.http.media_types import is_consumed, negotiated
 from stoker.registry.http.names import within_context
-from stoker.registry.http.openapi import document
+from stoker.registry.http.openapi import ROUTES
 from stoker.registry.http.refusals import Refusal
-from stoker.registry.http.routes import ROUTES
 from stoker.registry.http.routing import Route, Router, segments_of
 from stoker.registry.service import Service
 
@@ -30,7 +29,6 @@ logger = logging.getLogger("stoker.registry")
 
 _OPEN: Final = ["_health"]
 """What is answered without a password."""
-_DESCRIPTION: Final = Route(method="GET", path="/openapi.json", handler=document, answer={"type": "object"})
 _MOST_PARAMETERS: Final = 1_000
 
 
@@ -55,7 +53,7 @@ class Application:
         self._limits = limits
         self._large = LargeSchemas()
         self._is_read_only = read_only
-        self._router = Router((*ROUTES, _DESCRIPTION))
+        self._router = Router(ROUTES)
         self._forwarder = Forwarder(limits)
 
     async def close(self) -> None:

@@ -6,7 +6,8 @@ from typing import Final
 V1: Final = "application/vnd.schemaregistry.v1+json"
 _OFFERED: Final = ((V1, 1.0), ("application/vnd.schemaregistry+json", 0.9), ("application/json", 0.5))
 """With the preference of Confluent's registry among those that a client likes equally."""
-_CONSUMED: Final = frozenset(name for name, _ in _OFFERED) | {"application/octet-stream"}
+NAMES: Final = tuple(name for name, _ in _OFFERED)
+_CONSUMED: Final = frozenset({*NAMES, "application/octet-stream"})
 
 
 @lru_cache(maxsize=256)
