@@ -5,7 +5,7 @@ from collections import OrderedDict
 from importlib import import_module
 from typing import Any, Final
 
-from stoker.registry.entities import LATEST, SCHEMA_TYPES, Reference, SchemaEntity, SubjectVersion
+from stoker.registry.entities import AVRO, LATEST, SCHEMA_TYPES, Reference, SchemaEntity, SubjectVersion
 from stoker.registry.errors import Unprocessable, invalid_schema
 from stoker.registry.formats.schema import InvalidSchema, ParsedSchema
 from stoker.registry.state import RegistryState
@@ -56,8 +56,8 @@ class Parser:
         kept = self._kept.get(key)
         try:
             if kept is None or (is_new and not kept.as_new):
-                parsed = self._read(entity, context, is_new=is_new)
-                kept = self._keep(_Kept(parsed, as_new=is_new), key, (key[0], parsed.text, key[2]))
+                read = self._read_once(entity, context, is_new=is_new)
+                kept = self._keep(read, key, (key[0], read.parsed.text, key[2]))
             self._use(kept)
             if not normalize:
                 return kept.parsed
@@ -72,6 +72,16 @@ class Parser:
             return entity.schema_type, text, None
         # ... which mean something only here and now
         return entity.schema_type, text, (entity.references, context, self._state.generation)
+
+    def _read_once(self, entity: SchemaEntity, context: str, *, is_new: bool) -> _Kept:
+        """As a new one too if it may be: who registers a schema asks first whether it is known, when it need not be."""
+        if not is_new and not entity.references:
+            try:
+                return _Kept(self._read(entity, context, is_new=True), as_new=True)
+            except InvalidSchema:
+                if entity.schema_type != AVRO:  # whose rules are the same for all
+                    raise
+        return _Kept(self._read(entity, context, is_new=is_new), as_new=is_new)
 
     def _read(self, entity: SchemaEntity, context: str, *, is_new: bool) -> ParsedSchema:
         module = _MODULES.get(entity.schema_type)
