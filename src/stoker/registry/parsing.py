@@ -52,20 +52,37 @@ class Parser:
 
         Raises Unprocessable if it is no schema, or refers to something that is not there.
         """
+        try:
+            kept = self._kept_as(entity, context, is_new=is_new)
+            parsed = kept.parsed
+            if normalize:
+                parsed = kept.normalized = kept.normalized or parsed.normalized()
+            _ = parsed.text  # which is refused here if it cannot be written
+            return parsed
+        except InvalidSchema as problem:
+            raise _refusal(entity, str(problem)) from problem
+
+    def parse_stored(self, version: SubjectVersion) -> ParsedSchema:
+        """One that was registered once. Raises Unprocessable if it is no schema all the same."""
+        entity, context = version.entity, context_of(version.subject)
         key = self._key(entity, entity.text, context)
         kept = self._kept.get(key)
         try:
-            if kept is None or (is_new and not kept.as_new):
-                read = self._read_once(entity, context, is_new=is_new)
-                kept = self._keep(read, key, (key[0], read.parsed.text, key[2]))
-            self._use(kept)
-            if not normalize:
-                return kept.parsed
-            if kept.normalized is None:
-                kept.normalized = kept.parsed.normalized()
-            return kept.normalized
+            if kept is None:
+                kept = self._keep(_Kept(self._read(entity, context, is_new=False), as_new=False), key)
         except InvalidSchema as problem:
             raise _refusal(entity, str(problem)) from problem
+        self._use(kept)
+        return kept.parsed
+
+    def _kept_as(self, entity: SchemaEntity, context: str, *, is_new: bool) -> _Kept:
+        key = self._key(entity, entity.text, context)
+        kept = self._kept.get(key)
+        if kept is None or (is_new and not kept.as_new):
+            read = self._read_once(entity, context, is_new=is_new)
+            kept = self._keep(read, key, (key[0], read.parsed.text, key[2]))
+        self._use(kept)
+        return kept
 
     def _key(self, entity: SchemaEntity, text: str, context: str) -> _Key:
         if not entity.references:
