@@ -88,7 +88,7 @@ def calls(bench: Bench) -> Section:
             if what == "register":
                 costs.append(
                     Row(
-                        name=f"server CPU, {name}, of many",
+                        name=f"server CPU, {name}, in ms",
                         unit="ms a call",
                         samples={"stoker": [each / 1000 for each in cost.samples.get("stoker", ())]},
                         target=at_most(3.0, against=None),
@@ -100,7 +100,7 @@ def calls(bench: Bench) -> Section:
         f"all subjects in turn, {bench.scaled(READS):,} calls a round. A lookup sends the schema as it is stored; spelled "
         "otherwise, it has spaces, and must be read unless it is one of the few that are kept. A check brings one field "
         "more than the latest version has, of another name each time. What is registered is a new schema under a new "
-        "subject each time, and is deleted after the round. The ratio is that of 10,000 subjects to 10.",
+        "subject each time, and is deleted after the round, so that ten become a few hundred meanwhile. The ratio is that of 10,000 subjects to 10.",
         rows=[*rates, *costs],
         heads={name: f"{count:,} subjects" for name, count in SUBJECTS.items()},
     )
