@@ -57,8 +57,8 @@ soak: ## run the long fault and fuzz tests
 in-doubt: install kafka-jars ## kill Stoker and Apache Kafka between the decision of a transaction and its markers
 	$(BIN)/python -m tools.in_doubt $(ARGS)
 
-.PHONY: bench bench-broker bench-groups bench-transactions bench-compaction bench-cli
-bench: bench-broker bench-groups bench-transactions bench-compaction bench-cli ## measure Stoker beside Apache Kafka and write docs/benchmarks*.md
+.PHONY: bench bench-broker bench-groups bench-transactions bench-compaction bench-cli bench-registry
+bench: bench-broker bench-groups bench-transactions bench-compaction bench-cli bench-registry ## measure Stoker beside Apache Kafka and write docs/benchmarks*.md
 
 bench-broker: install kafka-jars ## of these, throughput, latency, memory, start
 	$(BIN)/python benchmarks/broker.py $(ARGS)
@@ -74,6 +74,9 @@ bench-compaction: install kafka-jars ## of these, compaction, and the start afte
 
 bench-cli: install kafka-jars ## of these, the command line
 	$(BIN)/python benchmarks/cli.py $(ARGS)
+
+bench-registry: install kafka-jars ## of these, the schema registry, beside a bare route of Starlette
+	$(BIN)/python benchmarks/registry.py $(ARGS)
 
 .PHONY: lint
 lint: install ## check style, types and the layers of the rooms
