@@ -1,7 +1,7 @@
 """The schema registry: what calls cost as subjects grow, beside a bare route of Starlette; its start, and its memory.
 
-    python benchmarks/registry.py                     all of it, about 5 minutes; writes docs/benchmarks-registry.md
-    python benchmarks/registry.py --quick             a look, about a minute, printed only
+    python benchmarks/registry.py                     all of it, about 8 minutes; writes docs/benchmarks-registry.md
+    python benchmarks/registry.py --quick             a look, about 2 minutes, printed only
     python benchmarks/registry.py --only bare,start   some sections, printed only
     python benchmarks/registry.py --peers kafka       on an Apache Kafka broker instead of Stoker's, printed only
 
