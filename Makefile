@@ -4,6 +4,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 KAFKA_JARS := .cache/kafka-jars/.complete
 SPRING_JARS := .cache/spring-jars/.complete
+CONFLUENT_JARS := .cache/confluent-jars/.complete
 KAFKAJS := tests/clients/kafkajs
 NODE_MODULES := $(KAFKAJS)/node_modules/.package-lock.json
 
@@ -108,6 +109,9 @@ kafka-jars: $(KAFKA_JARS) ## fetch Apache Kafka's jars for tests and benchmarks
 .PHONY: spring-jars
 spring-jars: $(SPRING_JARS) ## fetch Spring Kafka's jars for the tests
 
+.PHONY: confluent-jars
+confluent-jars: $(CONFLUENT_JARS) ## fetch Confluent's serializers for Java for the tests
+
 .PHONY: node-modules
 node-modules: $(NODE_MODULES) ## fetch kafkajs for the tests
 
@@ -122,6 +126,10 @@ kcat: ## install kcat for the tests (Debian and Ubuntu, as root)
 		echo "kcat is not installed, so its tests are skipped: apt install kcat, or brew install kcat" >&2; \
 	fi
 
+.PHONY: curl
+curl:
+	@$(call need,curl,curl)
+
 .PHONY: clean
 clean: ## remove all that make has made
 	rm -rf .venv .cache $(KAFKAJS)/node_modules build dist
@@ -130,7 +138,7 @@ clean: ## remove all that make has made
 
 # What the tests need; apart, so that its parts are fetched side by side.
 .PHONY: set-up
-set-up: install kafka-jars spring-jars node-modules kcat
+set-up: install kafka-jars spring-jars confluent-jars node-modules kcat curl
 
 # `$(call need,program,package)` stops with the name of what to install.
 need = command -v $(1) >/dev/null || { echo "$(1) is not installed: install $(2)" >&2; exit 1; }
@@ -152,13 +160,17 @@ need = command -v $(1) >/dev/null || { echo "$(1) is not installed: install $(2)
 	@touch $@
 
 $(KAFKA_JARS): tests/java/pom.xml
-# After Kafka's: two Mavens at once would write the same files of ~/.m2.
+# One after the other: two Mavens at once would write the same files of ~/.m2.
 $(SPRING_JARS): tests/clients/spring/pom.xml | $(KAFKA_JARS)
-$(KAFKA_JARS) $(SPRING_JARS):
+$(CONFLUENT_JARS): tests/registry/clients/java/pom.xml | $(SPRING_JARS)
+# Alone: what it needs is inside of it, and its parents name places where not everybody may fetch.
+$(CONFLUENT_JARS): GOAL := copy
+$(KAFKA_JARS) $(SPRING_JARS): GOAL := copy-dependencies
+$(KAFKA_JARS) $(SPRING_JARS) $(CONFLUENT_JARS):
 	@$(call need,mvn,a JDK (17 or newer) and Maven)
 	@echo "fetching $(notdir $(@D))"
 	@rm -rf $(@D)
-	@mvn -q -B -Dstyle.color=never -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(@D) </dev/null
+	@mvn -q -B -Dstyle.color=never -f $< dependency:$(GOAL) -DoutputDirectory=$(CURDIR)/$(@D) </dev/null
 	@touch $@
 
 $(NODE_MODULES): $(KAFKAJS)/package-lock.json

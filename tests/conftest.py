@@ -19,6 +19,7 @@ pytest_plugins = ["pytester"]
 REPOSITORY = Path(__file__).resolve().parent.parent
 KAFKA_JARS = REPOSITORY / ".cache" / "kafka-jars"
 SPRING_JARS = REPOSITORY / ".cache" / "spring-jars"
+CONFLUENT_JARS = REPOSITORY / ".cache" / "confluent-jars"
 NODE_MODULES = REPOSITORY / "tests" / "clients" / "kafkajs" / "node_modules"
 
 # Machines that run tests are busy: how long one example takes says nothing there, so there is no deadline.
@@ -32,6 +33,14 @@ LONG_FIRST = ("tests/faults", "tests/clients", "tests/examples", "tests/cli", "t
 MOST_WORKERS = 8
 
 PREREQUISITES: dict[str, tuple[Callable[[], bool], str]] = {
+    "confluent": (
+        lambda: (
+            shutil.which("java") is not None
+            and all((jars / ".complete").exists() for jars in (KAFKA_JARS, CONFLUENT_JARS))
+        ),
+        "needs a JDK, Maven, `make kafka-jars` and `make confluent-jars`",
+    ),
+    "curl": (lambda: shutil.which("curl") is not None, "needs curl: apt install curl, or brew install curl"),
     "java": (
         lambda: shutil.which("java") is not None and (KAFKA_JARS / ".complete").exists(),
         "needs a JDK, Maven and `make kafka-jars`",

@@ -14,7 +14,14 @@ from stoker.registry.service import NotPrimary
 _FORWARDED: Final = b"x-forward"
 """Confluent's mark of a request that was sent on: it is not sent on again."""
 _FAILED: Final = 50003
-_TAKEN: Final = (b"content-type", b"accept", b"authorization", b"confluent-accept-unknown-properties", b"x-request-id")
+_TAKEN: Final = (
+    b"content-type",
+    b"accept",
+    b"authorization",
+    b"confluent-accept-unknown-properties",
+    b"confluent-client-version",
+    b"x-request-id",
+)
 
 
 class PrimaryUnreachable(Unavailable):
