@@ -4,13 +4,22 @@ SHELL := /bin/bash
 BIN := .venv/bin
 KAFKA_JARS := .cache/kafka-jars/.complete
 SPRING_JARS := .cache/spring-jars/.complete
+CONFLUENT_JARS := .cache/confluent-jars/.complete
 KAFKAJS := tests/clients/kafkajs
 NODE_MODULES := $(KAFKAJS)/node_modules/.package-lock.json
 
 # A Python of your choice: make install PYTHON=/opt/python3.13/bin/python3
 PYTHON ?=
+# How many tests run at once; 0 for one after the other, in this process: make test WORKERS=0
+WORKERS ?= auto
 # More for pytest, the benchmark or the demo: make test ARGS="-k retention -x"
 ARGS ?=
+
+# A file's tests share what they have started, so they stay together; tests/conftest.py puts the long files first.
+IN_PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+# The tests start Python hundreds of times: what one has compiled is for all, even where the machine says otherwise.
+unexport PYTHONDONTWRITEBYTECODE
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -32,12 +41,12 @@ demo: install ## 500,000 orders through an embedded broker and a group that lose
 .PHONY: test
 test: ## run the tests, foreign clients included
 	@$(MAKE) --no-print-directory -j4 set-up
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest $(IN_PARALLEL) $(ARGS)
 
 .PHONY: clients
 clients: ## run only the tests in which foreign clients talk to Stoker
 	@$(MAKE) --no-print-directory -j4 set-up
-	$(BIN)/pytest -m "clients and not soak" $(ARGS)
+	$(BIN)/pytest $(IN_PARALLEL) -m "clients and not soak" $(ARGS)
 
 .PHONY: soak
 soak: ## run the long fault and fuzz tests
@@ -48,8 +57,8 @@ soak: ## run the long fault and fuzz tests
 in-doubt: install kafka-jars ## kill Stoker and Apache Kafka between the decision of a transaction and its markers
 	$(BIN)/python -m tools.in_doubt $(ARGS)
 
-.PHONY: bench bench-broker bench-groups bench-transactions bench-compaction bench-cli
-bench: bench-broker bench-groups bench-transactions bench-compaction bench-cli ## measure Stoker beside Apache Kafka and write docs/benchmarks*.md
+.PHONY: bench bench-broker bench-groups bench-transactions bench-compaction bench-cli bench-registry
+bench: bench-broker bench-groups bench-transactions bench-compaction bench-cli bench-registry ## measure Stoker beside Apache Kafka and write docs/benchmarks*.md
 
 bench-broker: install kafka-jars ## of these, throughput, latency, memory, start
 	$(BIN)/python benchmarks/broker.py $(ARGS)
@@ -65,6 +74,9 @@ bench-compaction: install kafka-jars ## of these, compaction, and the start afte
 
 bench-cli: install kafka-jars ## of these, the command line
 	$(BIN)/python benchmarks/cli.py $(ARGS)
+
+bench-registry: install kafka-jars ## of these, the schema registry, beside a bare route of Starlette
+	$(BIN)/python benchmarks/registry.py $(ARGS)
 
 .PHONY: lint
 lint: install ## check style, types and the layers of the rooms
@@ -100,6 +112,9 @@ kafka-jars: $(KAFKA_JARS) ## fetch Apache Kafka's jars for tests and benchmarks
 .PHONY: spring-jars
 spring-jars: $(SPRING_JARS) ## fetch Spring Kafka's jars for the tests
 
+.PHONY: confluent-jars
+confluent-jars: $(CONFLUENT_JARS) ## fetch Confluent's serializers for Java for the tests
+
 .PHONY: node-modules
 node-modules: $(NODE_MODULES) ## fetch kafkajs for the tests
 
@@ -114,6 +129,10 @@ kcat: ## install kcat for the tests (Debian and Ubuntu, as root)
 		echo "kcat is not installed, so its tests are skipped: apt install kcat, or brew install kcat" >&2; \
 	fi
 
+.PHONY: curl
+curl:
+	@$(call need,curl,curl)
+
 .PHONY: clean
 clean: ## remove all that make has made
 	rm -rf .venv .cache $(KAFKAJS)/node_modules build dist
@@ -122,7 +141,7 @@ clean: ## remove all that make has made
 
 # What the tests need; apart, so that its parts are fetched side by side.
 .PHONY: set-up
-set-up: install kafka-jars spring-jars node-modules kcat
+set-up: install kafka-jars spring-jars confluent-jars node-modules kcat curl
 
 # `$(call need,program,package)` stops with the name of what to install.
 need = command -v $(1) >/dev/null || { echo "$(1) is not installed: install $(2)" >&2; exit 1; }
@@ -144,13 +163,17 @@ need = command -v $(1) >/dev/null || { echo "$(1) is not installed: install $(2)
 	@touch $@
 
 $(KAFKA_JARS): tests/java/pom.xml
-# After Kafka's: two Mavens at once would write the same files of ~/.m2.
+# One after the other: two Mavens at once would write the same files of ~/.m2.
 $(SPRING_JARS): tests/clients/spring/pom.xml | $(KAFKA_JARS)
-$(KAFKA_JARS) $(SPRING_JARS):
+$(CONFLUENT_JARS): tests/registry/clients/java/pom.xml | $(SPRING_JARS)
+# Alone: what it needs is inside of it, and its parents name places where not everybody may fetch.
+$(CONFLUENT_JARS): GOAL := copy
+$(KAFKA_JARS) $(SPRING_JARS): GOAL := copy-dependencies
+$(KAFKA_JARS) $(SPRING_JARS) $(CONFLUENT_JARS):
 	@$(call need,mvn,a JDK (17 or newer) and Maven)
 	@echo "fetching $(notdir $(@D))"
 	@rm -rf $(@D)
-	@mvn -q -B -Dstyle.color=never -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(@D) </dev/null
+	@mvn -q -B -Dstyle.color=never -f $< dependency:$(GOAL) -DoutputDirectory=$(CURDIR)/$(@D) </dev/null
 	@touch $@
 
 $(NODE_MODULES): $(KAFKAJS)/package-lock.json

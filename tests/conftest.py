@@ -19,6 +19,7 @@ pytest_plugins = ["pytester"]
 REPOSITORY = Path(__file__).resolve().parent.parent
 KAFKA_JARS = REPOSITORY / ".cache" / "kafka-jars"
 SPRING_JARS = REPOSITORY / ".cache" / "spring-jars"
+CONFLUENT_JARS = REPOSITORY / ".cache" / "confluent-jars"
 NODE_MODULES = REPOSITORY / "tests" / "clients" / "kafkajs" / "node_modules"
 
 # Machines that run tests are busy: how long one example takes says nothing there, so there is no deadline.
@@ -26,7 +27,20 @@ hypothesis.settings.register_profile("stoker", deadline=None, print_blob=True)
 hypothesis.settings.register_profile("soak", parent=hypothesis.settings.get_profile("stoker"), max_examples=10_000)
 hypothesis.settings.load_profile("stoker")
 
+LONG_FIRST = ("tests/faults", "tests/clients", "tests/examples", "tests/cli", "tests/broker")
+"""Where files of tests take seconds rather than a moment."""
+
+MOST_WORKERS = 8
+
 PREREQUISITES: dict[str, tuple[Callable[[], bool], str]] = {
+    "confluent": (
+        lambda: (
+            shutil.which("java") is not None
+            and all((jars / ".complete").exists() for jars in (KAFKA_JARS, CONFLUENT_JARS))
+        ),
+        "needs a JDK, Maven, `make kafka-jars` and `make confluent-jars`",
+    ),
+    "curl": (lambda: shutil.which("curl") is not None, "needs curl: apt install curl, or brew install curl"),
     "java": (
         lambda: shutil.which("java") is not None and (KAFKA_JARS / ".complete").exists(),
         "needs a JDK, Maven and `make kafka-jars`",
@@ -50,6 +64,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="stoker|apache-kafka|HOST:PORT",
         help="the broker that the foreign-client tests (tests/clients) talk to",
     )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Workers (`pytest -n`) take the long files first, so that none is left alone with one at the end."""
+
+    def place(item: pytest.Item) -> int:
+        rooms = [number for number, room in enumerate(LONG_FIRST) if item.path.is_relative_to(REPOSITORY / room)]
+        return rooms[0] if rooms else len(LONG_FIRST)
+
+    if hasattr(config, "workerinput"):
+        items.sort(key=place)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """For `-n auto`: one more than there are cores, since many tests wait; few, since each worker starts brokers and JVMs of its own."""
+    return min((os.cpu_count() or 1) + 1, MOST_WORKERS)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

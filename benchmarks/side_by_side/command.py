@@ -35,6 +35,8 @@ class Benchmark:
     sections: Sequence[str]
     measure: Callable[[Bench, Sequence[str], ExitStack], list[Section]]
     settings: Mapping[str, str] = field(default_factory=dict)
+    ratio: str = report.OVER_KAFKA
+    """What the page says its ratios are."""
 
     def main(self) -> int:
         options = self._options()
@@ -85,6 +87,7 @@ class Benchmark:
             jars=options.kafka_jars,
             failures=bench.failures,
             note="A quick run, on few data: not a measurement." if options.quick else "",
+            ratio=self.ratio,
         )
 
     def _options(self) -> argparse.Namespace:

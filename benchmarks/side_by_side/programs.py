@@ -7,7 +7,15 @@ from pathlib import Path
 
 BENCHMARKS = Path(__file__).resolve().parent.parent
 REPOSITORY = BENCHMARKS.parent
-C_PROGRAMS = ("blast", "physical_limit", "rdkafka_load", "rdkafka_group", "rdkafka_transactions", "transact")
+C_PROGRAMS = (
+    "ask_http",
+    "blast",
+    "physical_limit",
+    "rdkafka_load",
+    "rdkafka_group",
+    "rdkafka_transactions",
+    "transact",
+)
 
 
 class NotSetUp(Exception):
@@ -16,6 +24,7 @@ class NotSetUp(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Programs:
+    ask_http: Path
     blast: Path
     physical_limit: Path
     rdkafka_load: Path

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from side_by_side.results import Row, Section
 
-HEADS = {"stoker": "Stoker", "kafka": "Kafka", "kcat": "kcat", "limit": "limit"}
+OVER_KAFKA = "Stoker's median divided by Kafka's (or by the physical limit where the target says so)"
 
 
 def render(
@@ -24,11 +24,10 @@ def render(
     jars: Path,
     failures: Sequence[str],
     note: str,
+    ratio: str = OVER_KAFKA,
 ) -> str:
-    reading = (
-        "A cell is the median of the rounds, with half of the spread between the lowest and the highest; a ratio is "
-        "Stoker's median divided by Kafka's (or by the physical limit where the target says so)."
-    )
+    """`ratio` says what the ratios are."""
+    reading = f"A cell is the median of the rounds, with half of the spread between the lowest and the highest; a ratio is {ratio}."
     lines = [f"# {title}", "", f"{introduction} {reading}", ""]
     if note:
         lines += [f"**{note}**", ""]
@@ -36,7 +35,7 @@ def render(
     lines += [f"- Command: `{shlex.join(command)}`", ""]
     lines += _summary(sections)
     for section in sections:
-        lines += [f"## {section.title}", "", section.settings, "", *_table(section.rows), ""]
+        lines += [f"## {section.title}", "", section.settings, "", *_table(section), ""]
     if failures:
         lines += ["## What failed", "", *(f"- {failure}" for failure in failures), ""]
     return "\n".join(lines)
@@ -58,13 +57,13 @@ def facts(directory: Path, jars: Path) -> list[str]:
     ]
 
 
-def _table(rows: Sequence[Row]) -> list[str]:
-    columns = [name for name in HEADS if any(name in row.samples for row in rows)]
+def _table(section: Section) -> list[str]:
+    columns = [name for name in section.heads if any(name in row.samples for row in section.rows)]
     lines = [
-        f"| | unit | {' | '.join(HEADS[column] for column in columns)} | ratio | target | |",
+        f"| | unit | {' | '.join(section.heads[column] for column in columns)} | ratio | target | |",
         f"|---|---|{'---:|' * len(columns)}---:|---:|---|",
     ]
-    for row in rows:
+    for row in section.rows:
         ratio = row.ratio()
         cells = [row.name, row.unit, *(_cell(row, column) for column in columns)]
         cells += [f"{ratio:.2f}" if ratio is not None else "–", str(row.target or ""), _verdict(row)]

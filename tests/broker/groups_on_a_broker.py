@@ -234,7 +234,7 @@ def _is_of_others(element: object) -> bool:
 
 def join_request(group: str, **changes: Any) -> JoinGroupRequest:
     fields: dict[str, Any] = {
-        "session_timeout_ms": 30_000,
+        "session_timeout_ms": 600_000,  # no member says that it is alive
         "rebalance_timeout_ms": 60_000,
         "protocol_type": "consumer",
         "protocols": [JoinGroupRequestProtocol(name="range", metadata=SUBSCRIPTION)],

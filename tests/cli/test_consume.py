@@ -37,6 +37,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     config = {
         "auto.create.topics.enable": False,
         "group.initial.rebalance.delay.ms": 0,
+        "group.consumer.min.heartbeat.interval.ms": 100,
+        "group.consumer.heartbeat.interval.ms": 100,  # a member learns at its next heartbeat what it is to read
         "log.retention.ms": -1,  # these records are from New Year
     }
     with BrokerProcess(tmp_path_factory.mktemp("broker"), options=config) as started:

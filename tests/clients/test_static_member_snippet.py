@@ -38,6 +38,8 @@ class Member:
     consumer: Consumer
     on_assign: Callback | None = None
     on_revoke: Callback | None = None
+    assignments: int = 0
+    """How often it was told its share, be there nothing new in it."""
     flushed: list[int] = field(default_factory=list)
     records: list[tuple[int | None, int | None]] = field(default_factory=list)
 
@@ -66,7 +68,12 @@ def static_member(group: str, address: str, tmp_path: Path, corrections: dict[st
     }
     names = run_python(source("static_member.py.txt", address, where | corrections), tmp_path, around)
     member = Member(consumer=names["c"], on_assign=names["on_assign"], on_revoke=names["on_revoke"], flushed=flushed)
-    member.consumer.subscribe(["orders"], on_assign=member.on_assign, on_revoke=member.on_revoke)
+
+    def count(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        member.assignments += 1
+        names["on_assign"](consumer, partitions)
+
+    member.consumer.subscribe(["orders"], on_assign=count, on_revoke=member.on_revoke)
     return member
 
 
@@ -82,7 +89,7 @@ def poll_until(wanted: Callable[[], bool], *members: Member) -> None:
             member.poll()
         return wanted()
 
-    assert eventually(poll_all, bool), [(member.partitions(), member.records) for member in members]
+    assert eventually(poll_all, bool), [(member.partitions(), member.assignments, member.records) for member in members]
 
 
 @pytest.fixture
@@ -111,7 +118,8 @@ def test_a_static_member_commits_what_it_loses_and_comes_back_unnoticed(
         rebalances.append([each.partition for each in partitions])
 
     other.consumer.subscribe([orders], on_assign=count, on_revoke=count)
-    poll_until(lambda: len(other.partitions()) == 1, first, other)
+    # At first, after the loss, and in the second round. A librdkafka that is closed before it could tell may refuse the last commit.
+    poll_until(lambda: len(other.partitions()) == 1 and first.assignments == 3, first, other)
     [moved] = other.partitions()
     kept = sorted({0, 1, 2} - {moved})
     assert (first.partitions(), first.flushed) == (kept, [moved])

@@ -117,9 +117,16 @@ class Tally:
 
 
 def run_kills(
-    data_dir: Path, *, seconds: float, producers: int, partitions: int, records_per_second: int, seed: int
+    data_dir: Path,
+    *,
+    seconds: float,
+    kills: int = 0,
+    producers: int,
+    partitions: int,
+    records_per_second: int,
+    seed: int,
 ) -> Tally:
-    """Kill the broker at random moments for so long, then check every record that was acknowledged."""
+    """Kill the broker at random moments for so long, and so often at least, then check every record that was acknowledged."""
     chance = random.Random(seed)
     tally = Tally()
     with BrokerProcess(data_dir, options=OPTIONS) as broker:
@@ -132,7 +139,9 @@ def run_kills(
             load.start()
         try:
             deadline = time.monotonic() + seconds
-            while time.monotonic() < deadline and not any(load.errors for load in loads):
+            while time.monotonic() < deadline or tally.kills < kills:
+                if any(load.errors for load in loads):
+                    break
                 _kill_and_start(broker, chance, tally)
         finally:
             for load in loads:

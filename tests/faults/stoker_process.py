@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -14,16 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Final, Self
 
+from tests.ports import free_port
+
+__all__ = ["STOKER", "WAIT_SECONDS", "StokerProcess", "free_port"]
+
 STOKER: Final = str(Path(sys.executable).with_name("stoker"))
 WAIT_SECONDS: Final = 30.0
-
-
-def free_port() -> int:
-    """A port that was free just now; a broker that comes back must be found where it was."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
 
 
 class StokerProcess(ABC):

@@ -91,7 +91,7 @@ class Model:
             if version.deleted and version.schema_id == schema_id and old < number:
                 del versions[old]
         versions[number] = Version(text, schema_id)
-        self.highest_ids[context_of(subject)] = max(self.highest_ids[context_of(subject)], schema_id)
+        self.highest_ids[context_of(subject)] = max(self.highest_ids[context_of(subject)], schema_id, 1)
         return schema_id, number
 
     def delete_version(self, subject: str, number: int, permanent: bool) -> int:

@@ -29,7 +29,8 @@ def test_no_row():
 
 
 def collect(pytester: pytest.Pytester, source: str) -> list[pytest.Item]:
-    pytester.makeini("[pytest]\nmarkers = acceptance")
+    # Without the plugin that, when a session ends, collects garbage five times: that of all tests, here.
+    pytester.makeini("[pytest]\nmarkers = acceptance\naddopts = -p no:unraisableexception")
     return pytester.getitems(source)
 
 

@@ -212,11 +212,17 @@ GROUPS = {
     "pattern": {"group.protocol": "consumer"},
 }
 
+PROPERTIES = {
+    "offsets.topic.num.partitions": "1",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "100",  # a member learns at its next heartbeat what it is to read
+}
+
 
 @pytest.mark.java
 def test_what_apache_kafka_writes_is_read_and_written_the_same() -> None:
     """Groups of both protocols live and end in a real broker; each of its records is encoded again, byte for byte."""
-    with ApacheKafka(properties={"offsets.topic.num.partitions": "1"}) as kafka:
+    with ApacheKafka(properties=PROPERTIES) as kafka:
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
         admin.create_topics([NewTopic("orders", 3, 1)])["orders"].result()
         for group, config in GROUPS.items():

@@ -10,7 +10,6 @@ from stoker.registry.entities import SchemaEntity, SubjectVersion
 from stoker.registry.formats.schema import Incompatibility, ParsedSchema
 from stoker.registry.parsing import Parser
 from stoker.registry.settings import Level, Policy
-from stoker.registry.subjects import context_of
 
 _LONGEST_SHOWN: Final = 10 * 1024
 _OTHER_TYPE: Final = "Incompatible because of different schema type"
@@ -55,7 +54,7 @@ def _conflicts_with(
 ) -> list[Conflict]:
     if version.entity.schema_type != new.schema_type:
         return [Conflict(version, level.new_reads_old, ())]
-    old = parser.parse(version.entity, context_of(version.subject))
+    old = parser.parse_stored(version)
     found = []
     if level.old_reads_new:
         found.append(Conflict(version, False, _reasons(old, new, policy)))

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from importlib import import_module
 from typing import Any, Final
 
-from stoker.registry.entities import LATEST, SCHEMA_TYPES, Reference, SchemaEntity, SubjectVersion
+from stoker.registry.entities import AVRO, LATEST, SCHEMA_TYPES, Reference, SchemaEntity, SubjectVersion
 from stoker.registry.errors import Unprocessable, invalid_schema
 from stoker.registry.formats.schema import InvalidSchema, ParsedSchema
 from stoker.registry.state import RegistryState
@@ -56,21 +56,37 @@ class Parser:
 
         Raises Unprocessable if it is no schema, or refers to something that is not there.
         """
+        try:
+            kept = self._kept_as(entity, context, is_new=is_new)
+            parsed = kept.parsed
+            if normalize:
+                parsed = kept.normalized = kept.normalized or parsed.normalized()
+            _ = parsed.text  # which is refused here if it cannot be written
+            return parsed
+        except InvalidSchema as problem:
+            raise _refusal(entity, str(problem)) from problem
+
+    def parse_stored(self, version: SubjectVersion) -> ParsedSchema:
+        """One that was registered once. Raises Unprocessable if it is no schema all the same."""
+        entity, context = version.entity, context_of(version.subject)
         key = self._key(entity, entity.text, context)
         kept = self._kept.get(key)
         try:
-            if kept is None or (is_new and not kept.as_new):
-                parsed, dependencies = self._read(entity, context, is_new=is_new)
-                new = _Kept(parsed, as_new=is_new, dependencies=dependencies)
-                kept = self._keep(new, key, (key[0], parsed.text, key[2]))
-            self._use(kept)
-            if not normalize:
-                return kept.parsed
-            if kept.normalized is None:
-                kept.normalized = kept.parsed.normalized()
-            return kept.normalized
+            if kept is None:
+                kept = self._keep(self._read(entity, context, is_new=False), key)
         except InvalidSchema as problem:
             raise _refusal(entity, str(problem)) from problem
+        self._use(kept)
+        return kept.parsed
+
+    def _kept_as(self, entity: SchemaEntity, context: str, *, is_new: bool) -> _Kept:
+        key = self._key(entity, entity.text, context)
+        kept = self._kept.get(key)
+        if kept is None or (is_new and not kept.as_new):
+            read = self._read_once(entity, context, is_new=is_new)
+            kept = self._keep(read, key, (key[0], read.parsed.text, key[2]))
+        self._use(kept)
+        return kept
 
     def _key(self, entity: SchemaEntity, text: str, context: str) -> _Key:
         if not entity.references:
@@ -78,8 +94,17 @@ class Parser:
         # ... which mean something only here and now
         return entity.schema_type, text, (entity.references, context, self._state.generation)
 
-    def _read(self, entity: SchemaEntity, context: str, *, is_new: bool) -> tuple[ParsedSchema, int]:
-        """And the number of characters that its dependencies have."""
+    def _read_once(self, entity: SchemaEntity, context: str, *, is_new: bool) -> _Kept:
+        """As a new one too if it may be: who registers a schema asks first whether it is known, when it need not be."""
+        if not is_new and not entity.references:
+            try:
+                return self._read(entity, context, is_new=True)
+            except InvalidSchema:
+                if entity.schema_type != AVRO:  # whose rules are the same for all
+                    raise
+        return self._read(entity, context, is_new=is_new)
+
+    def _read(self, entity: SchemaEntity, context: str, *, is_new: bool) -> _Kept:
         module = _MODULES.get(entity.schema_type)
         if module is None:
             raise invalid_schema(
@@ -98,7 +123,7 @@ class Parser:
         options = {"is_new": is_new} if module == "avro" else {}
         parsed = parse(entity.text, dependencies, **options)
         assert isinstance(parsed, ParsedSchema)
-        return parsed, characters
+        return _Kept(parsed, as_new=is_new, dependencies=characters)
 
     def _keep(self, new: _Kept, *keys: _Key) -> _Kept:
         """Under these keys. If it is there already under one of them, in another spelling, that one stays."""

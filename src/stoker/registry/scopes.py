@@ -31,6 +31,8 @@ class Scopes:
 
     def config(self, subject: str | None) -> Json:
         """What is in force. A config that says no level has the default one, as in Confluent's."""
+        if not self._state.configs:
+            return self._default
         own = self._state.configs.get(subject)
         if own is not None and subject is not None:
             everywhere = self._state.configs.get(None, {})
@@ -54,6 +56,8 @@ class Scopes:
 
     def mode(self, subject: str | None) -> Mode:
         """What is in force; READONLY_OVERRIDE of all subjects is above what is set for one."""
+        if not self._state.modes:
+            return Mode.READWRITE
         everywhere = self._state.modes.get(None)
         if everywhere is Mode.READONLY_OVERRIDE:
             return everywhere

@@ -19,6 +19,12 @@ from side_by_side.results import Row, Section, Target, at_least, at_most
         (at_most(0.5), {"stoker": [1.1], "kafka": [2.0]}, False),
         (at_least(0.6, against="limit"), {"stoker": [50.0], "kafka": [10.0], "limit": [100.0]}, False),
         (at_most(1.25, against=None), {"stoker": [1.2], "kafka": [0.1]}, True),
+        (
+            at_least(0.6, against="starlette", in_rounds=True),
+            {"stoker": [6.0, 30.0, 7.0], "starlette": [10.0, 90.0, 9.0]},
+            True,
+        ),
+        (at_least(0.6, against="starlette", in_rounds=True), {"stoker": [6.0, 7.0], "starlette": [10.0]}, None),
         (at_least(1.0), {"kafka": [200.0]}, None),
         (at_least(1.0), {"stoker": [200.0], "kafka": []}, None),
     ],
@@ -50,6 +56,25 @@ def test_the_report_tells_ratios_and_counts_what_could_not_be_measured(tmp_path:
     assert "| produce 1 KB | MB/s | 300 | 100 | 3.00 | ≥ 1.5x | met |" in text
     assert "- librdkafka: produce 1 KB lz4, wanted ≥ 1x" in text
     assert "- lz4: not used" in text
+
+
+def test_a_section_names_its_columns(tmp_path: Path) -> None:
+    row = Row(name="lookup", unit="calls/s", samples={"stoker": [300.0], "few": [200.0]}, beside="few")
+    heads = {"few": "10 subjects", "more": "100 subjects", "stoker": "1,000 subjects"}
+    text = report.render(
+        "Registry",
+        "It ran.",
+        [Section(title="Calls", settings="", rows=[row], heads=heads)],
+        command=["x"],
+        directory=tmp_path,
+        jars=tmp_path,
+        failures=[],
+        note="",
+        ratio="of many to few",
+    )
+    assert "a ratio is of many to few." in text
+    assert "| | unit | 10 subjects | 1,000 subjects | ratio | target | |" in text
+    assert "| lookup | calls/s | 200 | 300 | 1.50 |  |  |" in text
 
 
 @pytest.mark.parametrize(

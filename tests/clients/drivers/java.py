@@ -1,8 +1,7 @@
 """kafka-clients of Apache Kafka 4.3, and its command-line tools, in one JVM."""
 
+import fcntl
 import hashlib
-import os
-import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,15 +42,17 @@ class JavaClients(RemoteClient):
 
 
 def compiled() -> Path:
-    """The directory of the driver's classes, compiled once for each state of the sources."""
+    """The directory of the driver's classes, compiled once for each state of the sources, whoever asks at the same time."""
     if not (JARS / ".complete").exists():
         raise ApacheKafkaFailed(f"the jars of Apache Kafka are not in {JARS}: run `make kafka-jars`")
     sources = sorted(SOURCES.glob("*.java"))
     state = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
     classes = CLASSES / state
-    if not classes.exists():
-        shutil.rmtree(CLASSES, ignore_errors=True)
-        unfinished = CLASSES / f"{state}.{os.getpid()}"
-        subprocess.run(["javac", "-nowarn", "-d", unfinished, "-cp", CLASS_PATH, *sources], check=True)
-        unfinished.rename(classes)
+    CLASSES.mkdir(parents=True, exist_ok=True)
+    with (CLASSES / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
+        if not classes.exists():
+            unfinished = CLASSES / f"{state}.unfinished"
+            subprocess.run(["javac", "-nowarn", "-d", unfinished, "-cp", CLASS_PATH, *sources], check=True)
+            unfinished.rename(classes)
     return classes

@@ -5,6 +5,7 @@ import logging
 import socket
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -161,11 +162,21 @@ def test_limits_of_size() -> None:
         references = [{"name": "a", "subject": "b", "version": 1}] * 3
         assert api.error("POST", "/subjects/a/versions", {"schema": V1, "references": references}) == (422, 42201)
         assert api.client.request("POST", "/subjects/a/versions", content=_pieces()).status_code == 413
+        assert _at_once(url, b" " * 1001).startswith(b"HTTP/1.1 413 ")
 
 
 def _pieces() -> Any:
     """A body that does not say how long it is."""
     return (b" " * 200 for _ in range(10))
+
+
+def _at_once(url: str, body: bytes) -> bytes:
+    """What is answered to such a body when its end comes with its beginning."""
+    head = b"POST /subjects/a/versions HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
+    address = urlsplit(url)
+    with socket.create_connection((address.hostname, address.port or 0), timeout=20) as connection:
+        connection.sendall(head + f"{len(body):x}\r\n".encode() + body + b"\r\n0\r\n\r\n")
+        return connection.recv(1000)
 
 
 def test_a_body_that_does_not_come_is_given_up() -> None:

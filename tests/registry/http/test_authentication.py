@@ -170,6 +170,7 @@ def test_the_file_is_read_again_when_it_changes(tmp_path: Path, caplog: pytest.L
         (f"ann:{password_hash('x')},admin", "the role 'admin' is not known"),
         (f"ann:{password_hash('x')}\nann:{password_hash('y')}", "line 2: the user 'ann' is there twice"),
     ],
+    ids=["no hash", "plain", "SHA", "no user", "unknown role", "twice"],  # a salt is another in each process of a run
 )
 def test_files_that_cannot_be_used(tmp_path: Path, line: str, said: str) -> None:
     path = tmp_path / "users"

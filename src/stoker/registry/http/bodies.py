@@ -30,7 +30,7 @@ def registration(document: Json, limits: Limits, *, normalize: bool, force: bool
     """Raises Refusal for wrong types, Unprocessable for what is no schema."""
     text = _field(document, "schema", _text)
     schema_type = _field(document, "schemaType", _text) or AVRO
-    references = _field(document, "references", _list_of(_reference)) or []
+    references = _field(document, "references", _references) or []
     schema_id = _field(document, "id", _integer)
     version = _field(document, "version", _integer)
     entity = SchemaEntity(
@@ -40,7 +40,8 @@ def registration(document: Json, limits: Limits, *, normalize: bool, force: bool
         metadata=_contract(metadata_of, document.get("metadata")),
         rule_set=_contract(rule_set_of, document.get("ruleSet")),
     )
-    refuse_bad_rules(entity.rule_set)
+    if entity.rule_set is not None:
+        refuse_bad_rules(entity.rule_set)
     if text is None or not text.strip():
         raise invalid_schema("Empty schema")
     if len(text) > limits.max_schema_characters:
@@ -58,6 +59,12 @@ def _contract(read: Callable[[object], Json | None], value: object) -> Json | No
         return read(value)
     except ValueError as problem:
         raise refusals.bad_request(str(problem)) from None
+
+
+def _references(value: object, place: str) -> list[Reference]:
+    if not isinstance(value, list):
+        raise _wrong(place, "an array", value)
+    return [_reference(each, f"{place}[{index}]") for index, each in enumerate(value)]
 
 
 def _reference(value: object, place: str) -> Reference:
@@ -107,12 +114,3 @@ def _object(value: object, place: str) -> Json:
     if not isinstance(value, dict):
         raise _wrong(place, "an object", value)
     return value
-
-
-def _list_of(read: Reader[T]) -> Reader[list[T]]:
-    def read_all(value: object, place: str) -> list[T]:
-        if not isinstance(value, list):
-            raise _wrong(place, "an array", value)
-        return [read(each, f"{place}[{index}]") for index, each in enumerate(value)]
-
-    return read_all

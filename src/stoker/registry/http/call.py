@@ -111,9 +111,18 @@ class Call:
         return None if value is None else value.decode("latin-1")
 
     @property
+    def asks_for_deleted_only(self) -> bool:
+        """Confluent's client for Python spells it in its own way."""
+        return self.flag("deletedOnly") or self.flag("deleted_only")
+
+    @property
     def shows_new_fields(self) -> bool:
-        """Whether the client says that it bears fields it does not know. Old Java clients fail at them."""
-        return self.headers.get(b"confluent-accept-unknown-properties") == b"true"
+        """Whether the client bears fields it does not know: it says so, or it is new enough to name its version.
+
+        Old Java clients fail at them. Confluent's for Python says so only with a body, but needs the guid of a GET too.
+        """
+        headers = self.headers
+        return headers.get(b"confluent-accept-unknown-properties") == b"true" or b"confluent-client-version" in headers
 
     async def content(self) -> bytes:
         """The body. Raises Refusal if it is too large or too slow, ClientDisconnect if it ends too early."""
@@ -130,15 +139,15 @@ class Call:
         size, has_more = 0, True
         try:
             async with asyncio.timeout(self.limits.body_timeout):
-                while has_more:
+                while size <= limit and has_more:
                     message = await self._receive()
                     chunks.append(_chunk(message))
                     size += len(chunks[-1])
-                    if size > limit:
-                        raise refusals.body_too_large(limit)
                     has_more = message.get("more_body", False)
         except TimeoutError:
             raise refusals.too_slow(self.limits.body_timeout) from None
+        if size > limit:
+            raise refusals.body_too_large(limit)
         return b"".join(chunks)
 
     async def document(self) -> dict[str, Any]:

@@ -18,7 +18,14 @@ _POSITION: Final = "x-schemas-position"
 """Of the one who took the write: whoever sent it on waits until it knows of it too, so that its next answer does."""
 _FAILED: Final = 50003
 _GRACE_SECONDS: Final = 1.0
-_TAKEN: Final = (b"content-type", b"accept", b"authorization", b"confluent-accept-unknown-properties", b"x-request-id")
+_TAKEN: Final = (
+    b"content-type",
+    b"accept",
+    b"authorization",
+    b"confluent-accept-unknown-properties",
+    b"confluent-client-version",
+    b"x-request-id",
+)
 
 
 class PrimaryUnreachable(Unavailable):

@@ -31,7 +31,7 @@ _MOST_REFERRERS: Final = 1_000
 async def list_versions(call: Call, subject: str) -> Response:
     """List the numbers of a subject's versions"""
     name = aliased(call.registry, normalized(subject))
-    deleted, only_deleted = call.flag("deleted"), call.flag("deletedOnly")
+    deleted, only_deleted = call.flag("deleted"), call.asks_for_deleted_only
     versions = call.registry.subject(name, deleted=deleted or only_deleted).versions.values()
     if call.flag("deletedAsNegative"):
         numbers = [-each.version if each.deleted else each.version for each in versions]

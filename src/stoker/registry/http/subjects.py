@@ -30,7 +30,7 @@ async def list_subjects(call: Call) -> Response:
     prefix = call.text("subjectPrefix")
     state = call.registry.state
     names = with_prefix(state, ALL_CONTEXTS if prefix is None else prefix)
-    if call.flag("deletedOnly"):
+    if call.asks_for_deleted_only:
         names = [name for name in names if state.subjects[name].latest() is None]
     elif not call.flag("deleted"):
         names = [name for name in names if state.subjects[name].latest() is not None]

@@ -28,7 +28,10 @@ def parse(text: str, dependencies: Dependencies, *, is_new: bool = True) -> "Avr
                 raise InvalidSchema(f"reference {name!r}: {error}") from error
             if isinstance(root, Named):
                 referenced.add(root.full_name)
-        return AvroSchema(parser.parse(text), frozenset(referenced))
+        schema = AvroSchema(parser.parse(text), frozenset(referenced))
+        if is_new:
+            _ = schema.text  # refuses what cannot be written
+        return schema
     except RecursionError:
         # The text is refused before that, unless the caller's stack is nearly full.
         raise InvalidSchema(f"nested deeper than {MAX_NESTING} types") from None
@@ -44,12 +47,15 @@ class AvroSchema(ParsedSchema):
         self.root = root
         self._referenced = referenced
         self._is_normal = is_normal
-        self._text = Printer(referenced, normal=is_normal).text(root)
+        self._text: str | None = None
         if referenced:
             self._resolved()  # refuses what would be too deep
 
     @property
     def text(self) -> str:
+        """Written when it is first asked for: of a schema that was stored it is known."""
+        if self._text is None:
+            self._text = Printer(self._referenced, normal=self._is_normal).text(self.root)
         return self._text
 
     @property
@@ -64,7 +70,7 @@ class AvroSchema(ParsedSchema):
         return compatibility.incompatibilities(self.root, writer.root)
 
     def formatted(self, form: str) -> str:
-        return self._resolved() if form.lower() == "resolved" else self._text
+        return self._resolved() if form.lower() == "resolved" else self.text
 
     def _resolved(self) -> str:
-        return Printer(frozenset(), normal=self._is_normal).text(self.root) if self._referenced else self._text
+        return Printer(frozenset(), normal=self._is_normal).text(self.root) if self._referenced else self.text
