@@ -350,8 +350,8 @@ class Instance:
         except TimeoutError:
             raise self._unavailable(
                 _TIMED_OUT,
-                "the write is done, but was not read back in time; a transaction of somebody else that is open on the "
-                "topic keeps readers waiting",
+                "the write is done, but was not read back in time; one cause can be a transaction of somebody else that is "
+                "open on the topic",
             ) from None
 
     async def _in_writer_thread(self, work: Callable[[], R]) -> R:
