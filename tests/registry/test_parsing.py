@@ -6,7 +6,7 @@ import pytest
 
 from stoker.registry.entities import Reference, SchemaEntity
 from stoker.registry.errors import Unprocessable
-from stoker.registry.parsing import _MOST_KEPT_CHARACTERS, Parser
+from stoker.registry.parsing import _MOST_KEPT_BYTES, Parser
 from tests.registry.schema_log import SchemaLog, wanted
 
 _DEPENDENCY_CHARACTERS = 900_000
@@ -41,8 +41,8 @@ def test_a_schema_with_all_that_it_refers_to_has_a_limit(parser: Parser) -> None
 
 def test_what_is_kept_counts_what_it_refers_to(parser: Parser) -> None:
     """A small schema holds on to the large ones that were parsed for it."""
-    for number in range(10):
+    for number in range(20):
         parser.parse(referring(number, 1), ".", is_new=True)
     kept = {id(each): each for each in parser._kept.values()}.values()
-    assert sum(each.dependencies for each in kept) <= _MOST_KEPT_CHARACTERS
-    assert len(kept) < 10
+    assert sum(each.size for each in kept) <= _MOST_KEPT_BYTES
+    assert len(kept) < 20

@@ -287,17 +287,18 @@ def test_a_text_that_is_stored_or_was_seen_is_not_parsed_again(log: SchemaLog, m
 
 def test_what_is_kept_of_parsed_schemas_is_bounded(log: SchemaLog) -> None:
     parser = log.registry.parser
-    for number in range(700):
-        parser.parse(SchemaEntity(schema_type="AVRO", text=record_text(name=f"R{number}")), ".")
-    assert len(parser._kept) == 512
-    assert parser._characters == sum(len(text) for _, text, _ in parser._kept)
-    wide = [json.dumps({"type": "enum", "name": f"E{n}", "symbols": ["S"], "doc": "x" * 500_000}) for n in range(8)]
+
+    def size() -> int:
+        kept = {id(each): each for each in parser._kept.values()}.values()
+        return sum(each.size for each in kept) + sum(len(text) for _, text, _ in parser._kept)
+
+    wide = [json.dumps({"type": "enum", "name": f"E{n}", "symbols": ["S"], "doc": "x" * 900_000}) for n in range(10)]
     for text in wide:
         parser.parse(SchemaEntity(schema_type="AVRO", text=text), ".")
-    assert parser._characters == sum(len(text) for _, text, _ in parser._kept) <= 4 * 1024 * 1024
-    assert len(parser._kept) == 8, "four schemas, each as it was sent and as it is stored"
+        assert parser._bytes == size() <= 64 * 1024 * 1024
+    assert len(parser._kept) == 16, "eight schemas, each as it was sent and as it is stored"
     parser.parse(SchemaEntity(schema_type="AVRO", text=wide[-1]), ".", is_new=True)
-    assert parser._characters == sum(len(text) for _, text, _ in parser._kept)
+    assert parser._bytes == size()
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,10 @@ _MOST_DEPENDENCIES: Final = 1_000
 _DEEPEST_DEPENDENCY: Final = 100
 _MOST_CHARACTERS: Final = 5_000_000
 """Of a schema and all that it refers to."""
-_MOST_KEPT: Final = 512
-_MOST_KEPT_CHARACTERS: Final = 4 * 1024 * 1024
-"""Of texts, of which a schema has mostly two. Parsed, it takes some 30 times as much memory as its text."""
+_BYTES_A_CHARACTER: Final = {"AVRO": 7, "PROTOBUF": 15, "JSON": 20}
+"""Of memory that a schema takes when it is parsed, about; it depends on how much of its text are names and descriptions."""
+_MOST_KEPT_BYTES: Final = 64 * 1024 * 1024
+"""Some 13,000 Avro schemas of ten fields."""
 
 
 _Key = tuple[str, str, Any]
@@ -28,25 +29,24 @@ _Key = tuple[str, str, Any]
 class _Kept:
     """A schema that was parsed: under each text it was read from, and under its canonical one."""
 
-    __slots__ = ("as_new", "dependencies", "keys", "normalized", "parsed")
+    __slots__ = ("as_new", "keys", "normalized", "parsed", "size")
 
-    def __init__(self, parsed: ParsedSchema, *, as_new: bool, dependencies: int) -> None:
+    def __init__(self, parsed: ParsedSchema, *, as_new: bool, characters: int) -> None:
+        """`characters` are those of all that was read for it."""
         self.parsed = parsed
-        self.dependencies = dependencies
-        """How many characters the schemas have that were parsed with it."""
+        self.size = characters * _BYTES_A_CHARACTER[parsed.schema_type]
         self.normalized: ParsedSchema | None = None
         self.as_new = as_new
         self.keys: list[_Key] = []
 
 
 class Parser:
-    """Parses schemas of all kinds, on any thread. What was parsed last is kept, up to a number of schemas and of
-    characters."""
+    """Parses schemas of all kinds, on any thread. What was parsed last is kept, up to so many bytes."""
 
     def __init__(self, state: RegistryState) -> None:
         self._state = state
         self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
-        self._characters = 0
+        self._bytes = 0
         self._lock = threading.Lock()
 
     def parse(
@@ -123,7 +123,7 @@ class Parser:
         options = {"is_new": is_new} if module == "avro" else {}
         parsed = parse(entity.text, dependencies, **options)
         assert isinstance(parsed, ParsedSchema)
-        return _Kept(parsed, as_new=is_new, dependencies=characters)
+        return _Kept(parsed, as_new=is_new, characters=len(entity.text) + characters)
 
     def _keep(self, new: _Kept, *keys: _Key) -> _Kept:
         """Under these keys. If it is there already under one of them, in another spelling, that one stays."""
@@ -133,12 +133,14 @@ class Parser:
             for each in known:
                 if each is not kept:
                     self._forget(each)
+            if not kept.keys:
+                self._bytes += kept.size
             for key in keys:
                 if key not in self._kept:
                     self._kept[key] = kept
                     kept.keys.append(key)
-                    self._characters += len(key[1]) + kept.dependencies
-            while len(self._kept) > _MOST_KEPT or self._characters > _MOST_KEPT_CHARACTERS:
+                    self._bytes += len(key[1])
+            while self._bytes > _MOST_KEPT_BYTES:
                 oldest = next((each for each in self._kept.values() if each is not kept), None)
                 if oldest is None:
                     break
@@ -147,8 +149,10 @@ class Parser:
 
     def _forget(self, kept: _Kept) -> None:
         for key in kept.keys:
-            if self._kept.pop(key, None) is not None:
-                self._characters -= len(key[1]) + kept.dependencies
+            del self._kept[key]
+            self._bytes -= len(key[1])
+        self._bytes -= kept.size
+        kept.keys.clear()
 
     def _use(self, kept: _Kept) -> None:
         with self._lock:

@@ -82,7 +82,7 @@ def test_who_sends_too_large_a_body_hears_of_it(api: Api) -> None:
         assert client.recv(65536).startswith(b"HTTP/1.1 413 ")
         client.sendall(b" " * 20_000_000)
         client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        assert answer(client).startswith(b"HTTP/1.1 200 ")
+        assert b"HTTP/1.1 200 " in answer(client), "perhaps after the rest of the first answer"
 
 
 def test_an_upgrade_is_not_made_and_no_reason_to_complain(api: Api, caplog: pytest.LogCaptureFixture) -> None:
