@@ -2,9 +2,7 @@
 
 import json
 import signal
-import statistics
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
@@ -36,19 +34,8 @@ def registry(bootstrap_servers: str) -> Iterator[RegistryProcess]:
         yield started
 
 
-def duration_of(ask: Callable[[int], httpx2.Response], times: int = 40) -> float:
-    """The usual number of seconds, answers being 200."""
-    durations = []
-    for number in range(times):
-        started = time.perf_counter()
-        answer = ask(number)
-        durations.append(time.perf_counter() - started)
-        assert answer.status_code == 200, answer.text
-    return statistics.median(durations)
-
-
-def test_five_thousand_subjects(bootstrap_servers: str, registry: RegistryProcess) -> None:
-    """They are there a moment after the start, the first write does not wait either, and no question costs more than in an empty registry."""
+def test_five_thousand_subjects(bootstrap_servers: str) -> None:
+    """They are there at the start, and the first write does not wait. What it costs: benchmarks/registry.py."""
     topic = fresh_topic("_schemas")
     kafka = ConfluentKafka(bootstrap_servers)
     kafka.create_ready_topic(topic, configs={"cleanup.policy": "compact"})
@@ -59,35 +46,10 @@ def test_five_thousand_subjects(bootstrap_servers: str, registry: RegistryProces
     records = [encode_record(schema_record(version)) for version in versions]
     kafka.produce(topic, [Record(key=key, value=value) for key, value in records])
     large = RegistryProcess(bootstrap_servers, options={"kafkastore.topic": topic, "schema.registry.group.id": topic})
-    started = time.monotonic()
     with large:
-        assert (
-            time.monotonic() - started < 10
-        )  # 1 s on a machine with nothing else to do, most of it Python's own start
         assert len(large.ask("GET", "/subjects").json()) == MANY
-        started = time.monotonic()
         assert large.register("topic-0-value", avro(0)) == 1
         assert large.register("one-more", ORDER) == MANY + 1
-        assert time.monotonic() - started < 10
-        registry.register("topic-0-value", avro(0))
-        with httpx2.Client(timeout=30) as client:
-            for kind, ask in QUESTIONS.items():
-                small_cost, large_cost = (
-                    duration_of(lambda number: ask(client, url, number))  # noqa: B023 - called within the loop
-                    for url in (registry.url, large.url)
-                )
-                assert large_cost < 5 * small_cost + 0.005, kind
-
-
-QUESTIONS: dict[str, Callable[[httpx2.Client, str, int], httpx2.Response]] = {
-    "by id": lambda client, url, number: client.get(f"{url}/schemas/ids/1"),
-    "the latest": lambda client, url, number: client.get(f"{url}/subjects/topic-0-value/versions/latest"),
-    "look up": lambda client, url, number: client.post(f"{url}/subjects/topic-0-value", json={"schema": avro(0)}),
-    "who has it": lambda client, url, number: client.get(f"{url}/schemas/ids/1/versions"),
-    "register": lambda client, url, number: client.post(
-        f"{url}/subjects/new-{number}/versions", json={"schema": avro(MANY + number)}
-    ),
-}
 
 
 def test_a_retry_after_a_time_out_gives_the_id(tmp_path: Path) -> None:

