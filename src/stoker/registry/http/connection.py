@@ -39,12 +39,13 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        heads = self._heads
+        heads, was_in_body = self._heads, self._is_in_body
         super().data_received(data)
         if self.transport.is_closing() or (self.cycle is not None and not self.cycle.response_complete):
             return
         if not self._is_in_body:  # of a request that was answered before all of it was there
-            self._head_bytes = self._head_bytes + len(data) if heads == self._heads else 0
+            is_all_head = heads == self._heads and not was_in_body
+            self._head_bytes = self._head_bytes + len(data) if is_all_head else 0
         if self._head_bytes > self.max_head_bytes:
             self._refuse(f"Request line and headers are larger than {self.max_head_bytes} bytes.")
         else:
