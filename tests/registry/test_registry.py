@@ -287,18 +287,19 @@ def test_a_text_that_is_stored_or_was_seen_is_not_parsed_again(log: SchemaLog, m
 
 def test_what_is_kept_of_parsed_schemas_is_bounded(log: SchemaLog) -> None:
     parser = log.registry.parser
+    cache = parser._asked
 
     def size() -> int:
-        kept = {id(each): each for each in parser._kept.values()}.values()
-        return sum(each.size for each in kept) + sum(len(text) for _, text, _ in parser._kept)
+        kept = {id(each): each for each in cache.kept.values()}.values()
+        return sum(each.size for each in kept) + sum(len(text) for _, text, _ in cache.kept)
 
-    wide = [json.dumps({"type": "enum", "name": f"E{n}", "symbols": ["S"], "doc": "x" * 900_000}) for n in range(10)]
+    wide = [json.dumps({"type": "enum", "name": f"E{n}", "symbols": ["S"], "doc": "x" * 50_000}) for n in range(20)]
     for text in wide:
         parser.parse(SchemaEntity(schema_type="AVRO", text=text), ".")
-        assert parser._bytes == size() <= 64 * 1024 * 1024
-    assert len(parser._kept) == 16, "eight schemas, each as it was sent and as it is stored"
+        assert cache.bytes == size() <= 4 * 1024 * 1024
+    assert len(cache.kept) == 18, "nine schemas, each as it was sent and as it is stored"
     parser.parse(SchemaEntity(schema_type="AVRO", text=wide[-1]), ".", is_new=True)
-    assert parser._bytes == size()
+    assert cache.bytes == size()
 
 
 @pytest.mark.parametrize(

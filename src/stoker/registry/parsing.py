@@ -18,8 +18,10 @@ _MOST_CHARACTERS: Final = 5_000_000
 """Of a schema and all that it refers to."""
 _BYTES_A_CHARACTER: Final = {"AVRO": 7, "PROTOBUF": 15, "JSON": 20}
 """Of memory that a schema takes when it is parsed, about; it depends on how much of its text are names and descriptions."""
-_MOST_KEPT_BYTES: Final = 64 * 1024 * 1024
-"""Some 13,000 Avro schemas of ten fields."""
+_MOST_STORED_BYTES: Final = 54 * 1024 * 1024
+"""Kept of schemas that are stored and others are compared with: some 10,000 of Avro with ten fields."""
+_MOST_ASKED_BYTES: Final = 4 * 1024 * 1024
+"""... and of those that somebody brings, which must not drive the others out."""
 
 
 _Key = tuple[str, str, Any]
@@ -40,14 +42,58 @@ class _Kept:
         self.keys: list[_Key] = []
 
 
+class _Cache:
+    """What was parsed last, up to so many bytes. For any thread."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self.bytes = 0
+        self.kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def keep(self, new: _Kept, *keys: _Key) -> _Kept:
+        """Under these keys. If it is there already under one of them, in another spelling, that one stays."""
+        with self._lock:
+            known = [each for each in map(self.kept.get, keys) if each is not None]
+            kept = next((each for each in known if each.as_new or not new.as_new), new)
+            for each in known:
+                if each is not kept:
+                    self._forget(each)
+            if not kept.keys:
+                self.bytes += kept.size
+            for key in keys:
+                if key not in self.kept:
+                    self.kept[key] = kept
+                    kept.keys.append(key)
+                    self.bytes += len(key[1])
+            while self.bytes > self._most_bytes:
+                oldest = next((each for each in self.kept.values() if each is not kept), None)
+                if oldest is None:
+                    break
+                self._forget(oldest)
+            return kept
+
+    def _forget(self, kept: _Kept) -> None:
+        for key in kept.keys:
+            del self.kept[key]
+            self.bytes -= len(key[1])
+        self.bytes -= kept.size
+        kept.keys.clear()
+
+    def use(self, kept: _Kept) -> None:
+        with self._lock:
+            for key in kept.keys:
+                if key in self.kept:
+                    self.kept.move_to_end(key)
+
+
 class Parser:
     """Parses schemas of all kinds, on any thread. What was parsed last is kept, up to so many bytes."""
 
     def __init__(self, state: RegistryState) -> None:
         self._state = state
-        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
+        self._stored = _Cache(_MOST_STORED_BYTES)
+        self._asked = _Cache(_MOST_ASKED_BYTES)
 
     def parse(
         self, entity: SchemaEntity, context: str, *, is_new: bool = False, normalize: bool = False
@@ -70,22 +116,22 @@ class Parser:
         """One that was registered once. Raises Unprocessable if it is no schema all the same."""
         entity, context = version.entity, context_of(version.subject)
         key = self._key(entity, entity.text, context)
-        kept = self._kept.get(key)
+        kept = self._stored.kept.get(key)
         try:
             if kept is None:
-                kept = self._keep(self._read(entity, context, is_new=False), key)
+                kept = self._stored.keep(self._read(entity, context, is_new=False), key)
         except InvalidSchema as problem:
             raise _refusal(entity, str(problem)) from problem
-        self._use(kept)
+        self._stored.use(kept)
         return kept.parsed
 
     def _kept_as(self, entity: SchemaEntity, context: str, *, is_new: bool) -> _Kept:
         key = self._key(entity, entity.text, context)
-        kept = self._kept.get(key)
+        kept = self._asked.kept.get(key)
         if kept is None or (is_new and not kept.as_new):
             read = self._read_once(entity, context, is_new=is_new)
-            kept = self._keep(read, key, (key[0], read.parsed.text, key[2]))
-        self._use(kept)
+            kept = self._asked.keep(read, key, (key[0], read.parsed.text, key[2]))
+        self._asked.use(kept)
         return kept
 
     def _key(self, entity: SchemaEntity, text: str, context: str) -> _Key:
@@ -124,41 +170,6 @@ class Parser:
         parsed = parse(entity.text, dependencies, **options)
         assert isinstance(parsed, ParsedSchema)
         return _Kept(parsed, as_new=is_new, characters=len(entity.text) + characters)
-
-    def _keep(self, new: _Kept, *keys: _Key) -> _Kept:
-        """Under these keys. If it is there already under one of them, in another spelling, that one stays."""
-        with self._lock:
-            known = [each for each in map(self._kept.get, keys) if each is not None]
-            kept = next((each for each in known if each.as_new or not new.as_new), new)
-            for each in known:
-                if each is not kept:
-                    self._forget(each)
-            if not kept.keys:
-                self._bytes += kept.size
-            for key in keys:
-                if key not in self._kept:
-                    self._kept[key] = kept
-                    kept.keys.append(key)
-                    self._bytes += len(key[1])
-            while self._bytes > _MOST_KEPT_BYTES:
-                oldest = next((each for each in self._kept.values() if each is not kept), None)
-                if oldest is None:
-                    break
-                self._forget(oldest)
-            return kept
-
-    def _forget(self, kept: _Kept) -> None:
-        for key in kept.keys:
-            del self._kept[key]
-            self._bytes -= len(key[1])
-        self._bytes -= kept.size
-        kept.keys.clear()
-
-    def _use(self, kept: _Kept) -> None:
-        with self._lock:
-            for key in kept.keys:
-                if key in self._kept:
-                    self._kept.move_to_end(key)
 
     def weight(self, entity: SchemaEntity, context: str) -> int:
         """How many characters are read to parse it, with all that it refers to; no more is done to find out."""

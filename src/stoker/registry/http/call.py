@@ -135,17 +135,27 @@ class Call:
         declared = self.headers.get(b"content-length")
         if declared is not None and int(declared) > limit:
             raise refusals.body_too_large(limit)
-        chunks: list[bytes] = []
-        size, has_more = 0, True
+        if self._is_all_there:
+            return await self._join_chunks(limit)
         try:
             async with asyncio.timeout(self.limits.body_timeout):
-                while size <= limit and has_more:
-                    message = await self._receive()
-                    chunks.append(_chunk(message))
-                    size += len(chunks[-1])
-                    has_more = message.get("more_body", False)
+                return await self._join_chunks(limit)
         except TimeoutError:
             raise refusals.too_slow(self.limits.body_timeout) from None
+
+    @property
+    def _is_all_there(self) -> bool:
+        """Whether uvicorn has the whole body already, which mostly comes with the headers: a timer costs as much as a look-up."""
+        return getattr(getattr(self._receive, "__self__", None), "more_body", True) is False
+
+    async def _join_chunks(self, limit: int) -> bytes:
+        chunks: list[bytes] = []
+        size, has_more = 0, True
+        while size <= limit and has_more:
+            message = await self._receive()
+            chunks.append(_chunk(message))
+            size += len(chunks[-1])
+            has_more = message.get("more_body", False)
         if size > limit:
             raise refusals.body_too_large(limit)
         return b"".join(chunks)
