@@ -167,7 +167,8 @@ class Call:
             raise refusals.invalid_parameter("The request body must not be empty")
         try:
             value = _decode(content.decode())
-            _refuse_too_many(value, self.limits.max_values)
+            if len(content) > self.limits.max_values:  # a value takes a byte at least
+                _refuse_too_many(value, self.limits.max_values)
             if b"\\u" in content:
                 _encode(value).encode()
         except RecursionError:
