@@ -4,6 +4,7 @@ The parts are those of the library that Confluent's registry is built on, becaus
 with `type` and `enum` is two parts that must `allOf` hold; one with several types is their `anyOf`.
 """
 
+from abc import ABC, abstractmethod
 from enum import StrEnum
 
 from stoker.registry.formats.json_schema.json_text import Json, same_value, write
@@ -17,7 +18,7 @@ class Criterion(StrEnum):
     ONE = "oneOf"
 
 
-class Node:
+class Node(ABC):
     """One part. Not changed once its document is loaded."""
 
     __slots__ = ("has_default", "is_connect_bytes")
@@ -27,9 +28,9 @@ class Node:
         self.is_connect_bytes = False
         """`connect.type` is `bytes`: the converters of Kafka Connect write decimals as strings or numbers."""
 
+    @abstractmethod
     def describe(self) -> str:
         """For people: what values it stands for."""
-        raise NotImplementedError
 
 
 class Anything(Node):
