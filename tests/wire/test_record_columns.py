@@ -6,11 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stoker.errors import CorruptRecords
-from stoker.wire import record_columns
 from stoker.wire.batch_columns import BatchColumns, check_checksums, read_batches
 from stoker.wire.compression import Codec
 from stoker.wire.record_batch import HEADER_SIZE, Record, build_batch, encode_varint, iterate_records, read_header
-from stoker.wire.record_columns import PADDING, RecordColumns, read_records, read_records_of, records_of
+from stoker.wire.record_columns import RecordColumns, read_records, read_records_of, records_of
 
 LIMIT = 1 << 20
 
@@ -77,18 +76,6 @@ def test_columns_are_what_the_plain_parser_reads(made: list[tuple[list[Record], 
         whole[begin:end] for begin, end in zip(columns.starts.tolist(), columns.ends.tolist(), strict=True)
     )
     assert rebuilt == b"".join(bytes(body) for body in records_of(found, np.arange(len(found)), LIMIT))
-
-
-@settings(max_examples=50)
-@given(st.lists(batches, min_size=1, max_size=4))
-def test_walking_together_and_one_by_one_find_the_same_boundaries(made: list[tuple[list[Record], Codec]]) -> None:
-    data = b"".join(build_batch(content) for content, _ in made) + bytes(PADDING)
-    found = read_batches(memoryview(data), len(data) - PADDING)
-    counts = found.column("record_count")
-    bodies = found.positions + HEADER_SIZE, found.positions + found.sizes
-    one_by_one = record_columns._walk(data, np.frombuffer(data, dtype=np.uint8), counts, *bodies)
-    together = record_columns._walk_together(np.frombuffer(data, dtype=np.uint8), counts, *bodies)
-    assert [each.tolist() for each in together] == [each.tolist() for each in one_by_one]
 
 
 def test_lengths_that_are_written_longer_than_need_be() -> None:

@@ -5,7 +5,7 @@ needed: a broker passes compressed batches through as they are, and most never l
 is made here, because what cramjam makes of it Kafka's Java clients do not read.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from struct import Struct as Layout
 
@@ -69,7 +69,7 @@ def decompress(codec: int, data: Buffer, limit: int) -> bytes:
         case Codec.GZIP:
             return _decompress_gzip(data, limit)
         case Codec.SNAPPY:
-            return _decompress_snappy(data, limit)
+            return b"".join(snappy_blocks(data, limit))
         case Codec.LZ4:
             import cramjam
 
@@ -127,14 +127,19 @@ def _compress_snappy(data: Buffer) -> bytes:
     return bytes(out)
 
 
-def _decompress_snappy(data: Buffer, limit: int) -> bytes:
+def snappy_blocks(data: Buffer, limit: int) -> Iterator[Buffer]:
+    """What was compressed, block by block, of 32 KiB mostly: not all of it has to be in memory. Without a frame it is one.
+
+    Raises CorruptRecords at a block that is damaged, or with which there are more than `limit` bytes.
+    """
     view = memoryview(data)
     if view[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
-        return _decompress_snappy_block(view, limit, limit)
+        yield _decompress_snappy_block(view, limit, limit)
+        return
     position = len(_XERIAL_HEADER)
     if len(view) < position:
         raise _damaged(Codec.SNAPPY, "the header ends too early")
-    out = bytearray()
+    left = limit
     while position < len(view):
         if len(view) - position < 4:
             raise _damaged(Codec.SNAPPY, "a block length ends too early")
@@ -142,18 +147,19 @@ def _decompress_snappy(data: Buffer, limit: int) -> bytes:
         position += 4
         if not 0 < length <= len(view) - position:
             raise _damaged(Codec.SNAPPY, f"a block of {length} bytes where {len(view) - position} are left")
-        out += _decompress_snappy_block(view[position : position + length], limit - len(out), limit)
+        block = _decompress_snappy_block(view[position : position + length], left, limit)
+        left -= len(block)
         position += length
-    return bytes(out)
+        yield block
 
 
-def _decompress_snappy_block(block: memoryview, left: int, limit: int) -> bytes:
+def _decompress_snappy_block(block: memoryview, left: int, limit: int) -> Buffer:
     import cramjam
 
     try:
         if cramjam.snappy.decompress_raw_len(block) > left:
             raise _too_long(Codec.SNAPPY, limit)
-        return bytes(cramjam.snappy.decompress_raw(block))
+        return memoryview(cramjam.snappy.decompress_raw(block))
     except cramjam.DecompressionError as error:
         raise _damaged(Codec.SNAPPY, error) from None
 

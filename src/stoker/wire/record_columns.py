@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from stoker.errors import CorruptRecords
 from stoker.wire.batch_columns import BatchColumns, Bytes, Integers
 from stoker.wire.compression import Codec, decompress
-from stoker.wire.record_batch import CODEC_MASK, HEADER_SIZE, LENGTH_OFFSET, decode_varint
+from stoker.wire.record_batch import CODEC_MASK, HEADER_SIZE, LENGTH_OFFSET
+from stoker.wire.record_boundaries import Boundaries, find_boundaries, find_part
 from stoker.wire.schema import Buffer
+from stoker.wire.varint_columns import LONGEST_VARINT, PADDING, Words, read_zigzags, words_of
 
 Flags = NDArray[np.bool_]
 
-PADDING: Final = 16
-"""Bytes that must follow the last record, so that the longest varint, and a word of 8 bytes, can be read there."""
-_LONGEST_VARINT: Final = 10
 _STEP_COST: Final = 200
 """A step through many batches at once takes as long as so many steps through one of them."""
 
@@ -88,21 +87,28 @@ def read_records(bodies: Sequence[Buffer], counts: Integers) -> RecordColumns:
     return _columns(b"".join((*bodies, bytes(PADDING))), counts, ends - sizes, ends)
 
 
+def read_part(data: Bytes, start: int, limit: int, *, typical: int, is_end: bool) -> RecordColumns:
+    """Some of the records of one batch, as `find_part` finds them. Raises CorruptRecords."""
+    words = words_of(data)
+    boundaries = find_part(data, words, start, limit, typical=typical, is_end=is_end)
+    return _fields(data, words, boundaries, np.array([len(boundaries.starts)]))
+
+
 def _columns(buffer: Buffer, counts: Integers, body_starts: Integers, body_ends: Integers) -> RecordColumns:
-    if len(counts) and (int(counts.min()) < 0 or (counts > body_ends - body_starts).any()):
-        raise CorruptRecords(f"a batch of {int(counts.max())} records in {int((body_ends - body_starts).max())} bytes")
     data = np.frombuffer(buffer, dtype=np.uint8)
-    starts, content_starts, ends = _boundaries(buffer, data, counts, body_starts, body_ends)
-    timestamp_starts = content_starts + 1  # after the attributes, of which none is in use
-    timestamp_deltas, offset_starts = _varints_at(data, timestamp_starts)
-    offset_deltas, key_length_starts = _varints_at(data, offset_starts)
-    key_lengths, key_starts = _varints_at(data, key_length_starts)
-    # Lengths are compared with what is left, not added to positions: the largest of them would make these negative.
-    _refuse(key_lengths < -1, "a key of negative length")
-    _refuse(np.maximum(key_lengths, 0) >= ends - key_starts, "a key that ends after its record")
-    value_lengths, value_starts = _varints_at(data, key_starts + np.maximum(key_lengths, 0))
-    _refuse(value_lengths < -1, "a value of negative length")
-    _refuse(np.maximum(value_lengths, 0) >= ends - value_starts, "a value that ends after its record")
+    words = words_of(data)
+    return _fields(data, words, find_boundaries(buffer, data, words, counts, body_starts, body_ends), counts)
+
+
+def _fields(data: Bytes, words: Words, boundaries: Boundaries, counts: Integers) -> RecordColumns:
+    starts, content_starts, ends = boundaries
+    timestamp_starts = content_starts
+    timestamp_starts += 1  # after the attributes, of which none is in use
+    timestamp_deltas, offset_starts = _numbers_at(data, words, timestamp_starts)
+    offset_deltas, key_length_starts = _numbers_at(data, words, offset_starts)
+    key_lengths, key_starts = _numbers_at(data, words, key_length_starts)
+    value_lengths, value_starts = _numbers_at(data, words, _behind(key_starts, key_lengths, ends, "key"))
+    _behind(value_starts, value_lengths, ends, "value")
     return RecordColumns(
         data,
         np.repeat(np.arange(len(counts), dtype=np.int64), counts),
@@ -119,89 +125,28 @@ def _columns(buffer: Buffer, counts: Integers, body_starts: Integers, body_ends:
     )
 
 
+def _behind(starts: Integers, lengths: Integers, ends: Integers, what: str) -> Integers:
+    """Where these keys or values end; raises CorruptRecords for one that does not end before its record does."""
+    if not len(starts):
+        return starts
+    if int(lengths.min()) < 0:
+        _refuse(lengths < -1, f"a {what} of negative length")
+        lengths = np.maximum(lengths, 0)
+    # Lengths are compared with what is left, not added to positions: the largest of them would make these negative.
+    _refuse(lengths >= ends - starts, f"a {what} that ends after its record")
+    return starts + lengths
+
+
+def _numbers_at(data: Bytes, words: Words, positions: Integers) -> tuple[Integers, Integers]:
+    """The zigzag varints at these positions, and where each ends. Raises CorruptRecords for one of more than 10 bytes."""
+    if len(positions) and int(positions.max()) > len(data) - PADDING:
+        _refuse(positions > len(data) - PADDING, "less than its length says")
+    values, ends, endless = read_zigzags(data, words, positions)
+    if len(endless):
+        raise CorruptRecords(f"record {int(endless[0])} has a varint of more than {LONGEST_VARINT} bytes")
+    return values, ends
+
+
 def _refuse(are_wrong: Flags, what: str) -> None:
     if are_wrong.any():
         raise CorruptRecords(f"record {int(np.argmax(are_wrong))} of {len(are_wrong)} has {what}")
-
-
-def _boundaries(
-    buffer: Buffer, data: Bytes, counts: Integers, body_starts: Integers, body_ends: Integers
-) -> tuple[Integers, Integers, Integers]:
-    """Where each record begins, where what follows its length begins, and where it ends."""
-    if len(counts) and int(counts.sum()) > _STEP_COST * int(counts.max()):
-        return _walk_together(data, counts, body_starts, body_ends)
-    return _walk(buffer, data, counts, body_starts, body_ends)
-
-
-def _walk_together(
-    data: Bytes, counts: Integers, body_starts: Integers, body_ends: Integers
-) -> tuple[Integers, Integers, Integers]:
-    """All batches at once, a record of each at every step; those with the most records last longest."""
-    found = np.empty((3, int(counts.sum())), dtype=np.int64)
-    order = np.argsort(-counts, kind="stable")
-    rows = (np.cumsum(counts) - counts)[order]
-    positions, stops = body_starts[order], body_ends[order]
-    more_than = np.searchsorted(-counts[order], -np.arange(int(counts.max())), side="left").tolist()
-    for step, width in enumerate(more_than):
-        at, row = positions[:width], rows[:width] + step
-        lengths, contents = _varints_at(data, at)
-        if (lengths < 0).any() or (lengths > stops[:width] - contents).any():
-            raise CorruptRecords(f"record {step} of a batch has another length than it says")
-        ends = contents + lengths
-        found[0, row] = at
-        found[1, row] = contents
-        found[2, row] = ends
-        positions[:width] = ends
-    _refuse(positions != stops, "bytes after its last record")
-    return found[0], found[1], found[2]
-
-
-def _walk(
-    buffer: Buffer, data: Bytes, counts: Integers, body_starts: Integers, body_ends: Integers
-) -> tuple[Integers, Integers, Integers]:
-    """Batch by batch, for few batches of many records. Python only goes from length to length; numpy checks them."""
-    starts: list[int] = []
-    add = starts.append
-    for count, position, body_end in zip(counts.tolist(), body_starts.tolist(), body_ends.tolist(), strict=True):
-        try:
-            for _ in range(count):
-                add(position)
-                byte = buffer[position]
-                if byte < 128:
-                    position += (byte >> 1) + 1
-                else:
-                    second = buffer[position + 1]
-                    if second < 128:
-                        position += (byte - 128 >> 1) + (second << 6) + 2
-                    else:
-                        length, position = decode_varint(buffer, position)
-                        position += length
-        except IndexError:
-            position = -1
-        if position != body_end:
-            raise CorruptRecords(f"a batch of {count} records in {body_end} bytes has other lengths than it says")
-    begins = np.array(starts, np.int64)
-    lengths, contents = _varints_at(data, begins)
-    _refuse(lengths < 0, "a negative length")
-    return begins, contents, contents + lengths
-
-
-def _varints_at(data: Bytes, positions: Integers) -> tuple[Integers, Integers]:
-    """The zigzag varints at these positions, and where each ends. Raises CorruptRecords for one of more than 10 bytes."""
-    if not len(positions):
-        return positions, positions
-    _refuse(positions > len(data) - _LONGEST_VARINT, "less than its length says")
-    byte = data[positions]
-    values = (byte & 0x7F).astype(np.uint64)
-    following = positions + 1
-    longer = np.flatnonzero(byte & 0x80)
-    for shift in range(7, 7 * _LONGEST_VARINT, 7):
-        if not len(longer):
-            break
-        byte = data[following[longer]]
-        values[longer] |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
-        following[longer] += 1
-        longer = longer[byte >= 0x80]
-    if len(longer):
-        raise CorruptRecords(f"record {int(longer[0])} has a varint of more than {_LONGEST_VARINT} bytes")
-    return (values >> np.uint64(1)).astype(np.int64) ^ -(values & np.uint64(1)).astype(np.int64), following

@@ -13,8 +13,9 @@ from stoker.log.validation import MAX_DECOMPRESSED_BYTES, MAX_RECORDS_READ
 from stoker.wire.batch_columns import BatchColumns, Integers, check_checksums, read_batches
 from stoker.wire.compression import Codec
 from stoker.wire.record_batch import CODEC_MASK, LENGTH_OFFSET
-from stoker.wire.record_columns import PADDING, RecordColumns, read_records, read_records_of, records_of
+from stoker.wire.record_columns import RecordColumns, read_records, read_records_of, records_of
 from stoker.wire.schema import Buffer
+from stoker.wire.varint_columns import PADDING
 
 _MOST_UNPACKED_BYTES: Final = 16 * 1024 * 1024
 """Of compressed batches so much is unpacked together."""
