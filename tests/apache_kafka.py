@@ -50,10 +50,13 @@ class ApacheKafka:
         properties: Mapping[str, str] | None = None,
         directory: Path | None = None,
         heap: str = "1G",
+        cluster_id: str | None = None,
     ) -> None:
+        """One that is given a cluster id is a node of a cluster whose voters its properties name, with its ports in them."""
         self._extra_properties = dict(properties or {})
         self._keep_directory = directory is not None
         self._heap = heap
+        self._cluster_id = cluster_id
         self.directory = directory if directory is not None else Path(tempfile.mkdtemp(prefix="apache-kafka-"))
         self.process: subprocess.Popen[bytes] | None = None
         self.port = 0
@@ -93,7 +96,7 @@ class ApacheKafka:
         if not (JARS / ".complete").exists():
             raise ApacheKafkaFailed(f"the jars of Apache Kafka are not in {JARS}: run `make kafka-jars`")
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.port, controller_port = free_port(), free_port()
+        self.port, controller_port = self.port or free_port(), free_port()
         properties = {
             "process.roles": "broker,controller",
             "node.id": "1",
@@ -108,9 +111,13 @@ class ApacheKafka:
             "share.coordinator.state.topic.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
         } | self._extra_properties
+        if "controller.quorum.voters" in properties:
+            del properties["controller.quorum.bootstrap.servers"]
         self._properties_file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
-        cluster_id = uuid_text(draw_uuid(uuid4))
-        arguments = ["format", "-t", cluster_id, "-c", str(self._properties_file), "--standalone"]
+        cluster_id = self._cluster_id or uuid_text(draw_uuid(uuid4))
+        arguments = ["format", "-t", cluster_id, "-c", str(self._properties_file)]
+        if self._cluster_id is None:
+            arguments.append("--standalone")
         formatting = subprocess.run(
             ["java", *FAST_START, "-cp", CLASS_PATH, "kafka.tools.StorageTool", *arguments],
             stdout=subprocess.PIPE,

@@ -21,5 +21,5 @@ def run(address: str) -> CommandLine:
 def topic(run: CommandLine) -> str:
     """A topic of two partitions that nobody else uses."""
     name = f"topic-{uuid4().hex[:8]}"
-    run("topics", "create", name, "--partitions", "2")
+    run("topics", "create", name, "--partitions", "2", "--config", "retention.ms=-1")  # records of any age stay
     return name

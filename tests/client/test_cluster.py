@@ -204,3 +204,13 @@ def test_nobody_is_responsible(to: Broker | LeaderOf, words: str) -> None:
     with scripted_broker(ALL, *[known] * 400) as bootstrap, cluster_of(bootstrap) as cluster:
         with pytest.raises(KafkaRefused, match=words):
             cluster.send(ListGroupsRequest(), ListGroupsResponse, to=to)
+
+
+def test_a_topic_that_one_may_not_see_is_not_one_that_is_not_there() -> None:
+    """Who reads on without what is gone must not take it for that."""
+    withheld = MetadataResponseTopic(name="orders", error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    known: Answer = lambda asked: framed(asked, MetadataResponse(topics=[withheld]))  # noqa: E731
+    with scripted_broker(ALL, known, known) as bootstrap, cluster_of(bootstrap) as cluster:
+        with pytest.raises(KafkaRefused, match="partition 0 of topic 'orders': ") as refused:
+            cluster.send(ListGroupsRequest(), ListGroupsResponse, to=LeaderOf("orders", 0))
+        assert refused.value.error_code is ErrorCode.TOPIC_AUTHORIZATION_FAILED

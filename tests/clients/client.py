@@ -178,9 +178,9 @@ def fresh_topic(hint: str) -> str:
     return f"{hint}-{uuid.uuid4().hex[:10]}"
 
 
-def eventually(ask: Callable[[], Result], wanted: Callable[[Result], bool]) -> Result:
+def eventually(ask: Callable[[], Result], wanted: Callable[[Result], bool], *, seconds: float = WAIT_SECONDS) -> Result:
     """Ask until the answer is the wanted one, for state that Kafka spreads after it has answered (metadata); give the last answer."""
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + seconds
     while True:
         answer = ask()
         if wanted(answer) or time.monotonic() > deadline:

@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Final, NamedTuple, Self, TypeVar
+from uuid import UUID
 
 from stoker.client.address import Address
-from stoker.client.connection import Connection
+from stoker.client.connection import Connection, Place
 from stoker.client.errors import (
     CannotConnect,
     ClientError,
@@ -24,12 +25,12 @@ from stoker.client.properties import ClientProperties
 from stoker.client.targets import ANY_BROKER, AnyBroker, Broker, CoordinatorOf, LeaderOf, Target
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from stoker.wire.schema import Request, Response
+from stoker.wire.schema import ZERO_UUID, Request, Response
 
 R = TypeVar("R", bound=Response)
 
 _NOBODY: Final = -1
-_CONNECTION_FAILURES: Final = (CannotConnect, ConnectionLost, RequestTimedOut)
+CONNECTION_FAILURES: Final = (CannotConnect, ConnectionLost, RequestTimedOut)
 _SHORTEST_TIMEOUT_SECONDS: Final = 0.001
 
 
@@ -48,20 +49,22 @@ class Attempt(NamedTuple):
 class Cluster:
     """Connections to the brokers of one cluster, opened when they are needed; for one thread at a time.
 
-    While no bootstrap server has ever answered, a call fails at once. Later, brokers may come and go: it is tried for
-    as long as `default.api.timeout.ms` allows.
+    While no bootstrap server has ever answered, a call fails at once, unless the cluster is to be patient. Later, brokers
+    may come and go: it is tried for as long as `default.api.timeout.ms` allows.
     """
 
     def __init__(
         self,
         properties: ClientProperties,
         *,
+        is_patient: bool = False,
         on_retry: Callable[[str], None] = lambda reason: None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """`on_retry` hears why a request is sent once more."""
         self.properties = properties
+        self._is_patient = is_patient
         self._on_retry = on_retry
         self._clock = clock
         self._sleep = sleep
@@ -70,6 +73,8 @@ class Cluster:
         self._brokers: dict[int, Address] = {}
         self._controller_id = _NOBODY
         self._leaders: dict[LeaderOf, int] = {}
+        self._topic_ids: dict[str, UUID] = {}
+        self._topic_errors: dict[str, int] = {}
         self._coordinators: dict[CoordinatorOf, int] = {}
 
     def __enter__(self) -> Self:
@@ -102,9 +107,9 @@ class Cluster:
         """
         for attempt in self.attempts():
             try:
-                answer = self._ask(request, response, to, attempt.seconds_left, up_to)
-            except _CONNECTION_FAILURES as failure:
-                if attempt.is_last or not self._connections:
+                answer = self.ask(request, response, to=to, seconds=attempt.seconds_left, up_to=up_to)
+            except CONNECTION_FAILURES as failure:
+                if attempt.is_last or not (self._connections or self._is_patient):
                     raise
                 self._on_retry(str(failure))
             except KafkaRefused as refused:
@@ -116,13 +121,13 @@ class Cluster:
                 if attempt.is_last or not error_code.retriable:
                     return answer
                 self._on_retry(error_code.message)
-            self._forget(to)
+            self.forget(to)
         raise AssertionError("the last attempt returns or raises")
 
-    def attempts(self) -> Iterator[Attempt]:
-        """Turns until `default.api.timeout.ms` is over, with growing pauses between; the last of them knows that it is."""
+    def attempts(self, seconds: float | None = None) -> Iterator[Attempt]:
+        """Turns until `seconds` or `default.api.timeout.ms` are over, with growing pauses between; the last knows that it is."""
         properties = self.properties
-        deadline = self._clock() + properties.default_api_timeout_ms / 1000
+        deadline = self._clock() + (properties.default_api_timeout_ms / 1000 if seconds is None else seconds)
         pause = properties.retry_backoff_ms / 1000
         while True:
             left = deadline - self._clock()
@@ -135,12 +140,12 @@ class Cluster:
             self._sleep(pause * uniform(0.8, 1.2))  # so that many do not come back at once
             pause = min(pause * 2, properties.retry_backoff_max_ms / 1000)
 
-    def metadata(self, topics: Iterable[str] | None = None) -> MetadataResponse:
+    def metadata(self, topics: Iterable[str] | None = None, *, create: bool = False) -> MetadataResponse:
         """Brokers and the named topics, each of which may have an error of its own; None is all topics.
 
-        No topic is created by asking.
+        With `create`, a topic that is not there is created by asking, if the brokers allow that.
         """
-        answer = self.send(_metadata_request(topics), MetadataResponse)
+        answer = self.send(_metadata_request(topics, create=create), MetadataResponse)
         raise_if_refused(answer.error_code)
         self._learn(answer)
         return answer
@@ -155,16 +160,34 @@ class Cluster:
         """The id of the coordinator as far as it is known: any request to it learns it."""
         return self._coordinators.get(coordinator)
 
-    def _ask(self, request: Request, response: type[R], to: Target, seconds: float, up_to: int | None = None) -> R:
-        """One try."""
-        connection = self._connection_to(to, seconds)
-        return connection.send(request, response, timeout=self._request_timeout(seconds), up_to=up_to)
+    def leader_of(self, partition: LeaderOf) -> int:
+        """The id of the broker that leads it, as far as is known: `metadata` asks anew. Raises ClientError."""
+        return self._find_leader(partition, self.properties.request_timeout_ms / 1000)
 
-    def _connection_to(self, to: Target, seconds: float) -> Connection:
+    def topic_id(self, topic: str) -> UUID:
+        """The id of a topic as far as it is known, else zeros: any request to a leader of it learns it."""
+        return self._topic_ids.get(topic, ZERO_UUID)
+
+    def ask(
+        self,
+        request: Request,
+        response: type[R],
+        *,
+        to: Target,
+        seconds: float,
+        up_to: int | None = None,
+        place: Place | None = None,
+    ) -> R:
+        """One try of `send`, for who knows better when to try again. Raises ClientError; `forget` before the next."""
+        connection = self.connection_to(to, seconds)
+        return connection.send(request, response, timeout=self.request_timeout(seconds), up_to=up_to, place=place)
+
+    def connection_to(self, to: Target, seconds: float) -> Connection:
+        """The connection to who is responsible, as far as is known, opened if need be. Raises ClientError."""
         if isinstance(to, AnyBroker):
             return self._any_connection(seconds)
         if not self._brokers:
-            self._refresh([], seconds)
+            self._refresh([to.topic] if isinstance(to, LeaderOf) else [], seconds)
         if isinstance(to, Broker):
             node_id = to.node_id
         elif isinstance(to, LeaderOf):
@@ -193,7 +216,7 @@ class Cluster:
         for address in dict.fromkeys([*self._brokers.values(), *self.properties.bootstrap_servers]):
             try:
                 return self._connect(address, seconds)
-            except _CONNECTION_FAILURES as failure:
+            except CONNECTION_FAILURES as failure:
                 failures.append(failure)
         if len(failures) == 1:
             raise failures[0]
@@ -206,16 +229,17 @@ class Cluster:
                 address,
                 client_id=self.properties.client_id,
                 security_protocol=self.properties.security_protocol,
-                timeout=self._request_timeout(seconds),
+                timeout=self.request_timeout(seconds),
                 clock=self._clock,
             )
         return connection
 
-    def _request_timeout(self, seconds_left: float) -> float:
+    def request_timeout(self, seconds_left: float) -> float:
+        """How long to wait for one answer, in seconds, if so many are left for the call."""
         return max(_SHORTEST_TIMEOUT_SECONDS, min(self.properties.request_timeout_ms / 1000, seconds_left))
 
     def _refresh(self, topics: Iterable[str], seconds: float) -> None:
-        answer = self._ask(_metadata_request(topics), MetadataResponse, ANY_BROKER, seconds)
+        answer = self.ask(_metadata_request(topics), MetadataResponse, to=ANY_BROKER, seconds=seconds)
         raise_if_refused(answer.error_code)
         self._learn(answer)
 
@@ -223,6 +247,9 @@ class Cluster:
         self._brokers = {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers}
         self._controller_id = answer.controller_id
         for topic in answer.topics:
+            if topic.name is not None:
+                self._topic_ids[topic.name] = topic.topic_id
+                self._topic_errors[topic.name] = topic.error_code
             for partition in topic.partitions:
                 self._leaders[LeaderOf(topic.name or "", partition.partition_index)] = partition.leader_id
 
@@ -232,6 +259,12 @@ class Cluster:
         leader = self._leaders.get(partition)
         name = f"partition {partition.partition} of topic {partition.topic!r}"
         if leader is None:
+            error_code = as_error_code(self._topic_errors.get(partition.topic, 0))
+            if error_code not in (
+                ErrorCode.NONE,
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ):  # it may be there, and not for us
+                raise KafkaRefused(error_code, f"{name}: {error_code.message}")
             raise KafkaRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no {name}")
         if leader == _NOBODY:
             raise KafkaRefused(ErrorCode.LEADER_NOT_AVAILABLE, f"{name} has no leader at this moment")
@@ -241,12 +274,12 @@ class Cluster:
         if coordinator not in self._coordinators:
             from stoker.client.coordinators import find_coordinator
 
-            found = find_coordinator(self._any_connection(seconds), coordinator, self._request_timeout(seconds))
+            found = find_coordinator(self._any_connection(seconds), coordinator, self.request_timeout(seconds))
             self._brokers[found.node_id] = found.address
             self._coordinators[coordinator] = found.node_id
         return self._coordinators[coordinator]
 
-    def _forget(self, to: Target) -> None:
+    def forget(self, to: Target) -> None:
         """Who was responsible may be so no longer, and may live elsewhere."""
         self._brokers = {}
         if isinstance(to, LeaderOf):
@@ -255,6 +288,6 @@ class Cluster:
             self._coordinators.pop(to, None)
 
 
-def _metadata_request(topics: Iterable[str] | None) -> MetadataRequest:
+def _metadata_request(topics: Iterable[str] | None, *, create: bool = False) -> MetadataRequest:
     wanted = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
-    return MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+    return MetadataRequest(topics=wanted, allow_auto_topic_creation=create)

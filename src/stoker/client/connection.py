@@ -1,10 +1,12 @@
 """One connection to one broker: a request goes out, its response comes back."""
 
 import time
-from collections.abc import Callable
-from socket import socket
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from socket import SHUT_RDWR, socket
 from struct import Struct as Layout
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from stoker import __version__
 from stoker.client.address import Address
@@ -14,16 +16,30 @@ from stoker.errors import MalformedMessage, UnencodableMessage
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.frames import RequestHeader, decode_response_header, encode_request_header
 from stoker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from stoker.wire.schema import Request, Response
+from stoker.wire.schema import Buffer, Request, Response
 
 MAX_RESPONSE_BYTES: Final = 100 * 1024 * 1024
 _CHUNK: Final = 1024 * 1024
+_SMALL: Final = 64 * 1024
 _LENGTH: Final = Layout(">i")
 _ERROR_CODE: Final = Layout(">h")
 _SOFTWARE: Final = "stoker"
 _UNSUPPORTED: Final = int(ErrorCode.UNSUPPORTED_VERSION)
 
 R = TypeVar("R", bound=Response)
+
+Place = Callable[[int], memoryview]
+"""Gives room for an answer of so many bytes."""
+
+
+class Posted(NamedTuple):
+    """A request whose answer is yet to come."""
+
+    name: str
+    version: int
+    correlation_id: int
+    timeout: float
+    deadline: float
 
 
 class Connection:
@@ -35,7 +51,11 @@ class Connection:
         self._client_id = client_id
         self._clock = clock
         self._correlation_id = 0
+        self._unanswered: deque[int] = deque()
+        self._unclaimed: dict[int, Buffer] = {}
         self._offered: dict[int, tuple[int, int]] = {}
+        self.features: dict[str, int] = {}
+        """The levels that the cluster has agreed on (KIP-584), by name."""
         self.is_open = True
 
     @classmethod
@@ -57,36 +77,68 @@ class Connection:
             raise
         return connection
 
-    def send(self, request: Request, response: type[R], *, timeout: float, up_to: int | None = None) -> R:
+    def send(
+        self,
+        request: Request,
+        response: type[R],
+        *,
+        timeout: float,
+        up_to: int | None = None,
+        place: Place | None = None,
+    ) -> R:
         """The broker's answer, in the highest version that both speak (and no later one than `up_to`).
 
+        It is received into what `place` gives, and what it holds of records stays there.
         Raises ConnectionLost, RequestTimedOut, NotKafka, UnsupportedByBroker.
         """
         version = self._common_version(type(request), up_to)
         try:
-            frame = self._exchange(request, version, timeout)
+            posted = self._post(request, version, timeout)
         except UnencodableMessage as error:
             if version == self._highest_version(type(request), up_to):
                 raise
             raise UnsupportedByBroker(f"the broker at {self.address} is too old for this request: {error}") from None
-        return self._decode(frame, response, version)
+        return self.collect(posted, response, place)
+
+    def post(self, request: Request, *, timeout: float, up_to: int | None = None) -> Posted:
+        """Send without waiting for the answer, which `collect` gives. Raises as `send` does."""
+        return self._post(request, self._common_version(type(request), up_to), timeout)
+
+    def post_parts(
+        self, request: type[Request], parts: Callable[[int], list[Buffer]], *, timeout: float, up_to: int
+    ) -> Posted:
+        """`post` of a request whose body is given in parts, for the version that is agreed on: large ones are not copied."""
+        version = self._common_version(request, up_to)
+        return self._send(request, version, parts(version), timeout)
+
+    def collect(self, posted: Posted, response: type[R], place: Place | None = None) -> R:
+        """The answer to a posted request. Raises as `send` does."""
+        return self._decode(self._receive_frame(posted, place), response, posted)
 
     def close(self) -> None:
         if self.is_open:
             self.is_open = False
             self._stream.close()
 
+    def interrupt(self) -> None:
+        """From another thread: whoever waits for an answer gets ConnectionLost at once."""
+        with suppress(OSError):  # it is closed already
+            self._stream.shutdown(SHUT_RDWR)
+
     def _negotiate(self, timeout: float) -> None:
         request = ApiVersionsRequest(client_software_name=_SOFTWARE, client_software_version=__version__)
         version = ApiVersionsRequest.MAX_VERSION
-        frame = self._exchange(request, version, timeout)
+        posted = self._post(request, version, timeout)
+        frame = self._receive_frame(posted)
         if _error_code(frame) == _UNSUPPORTED:  # answered in version 0, with what the broker does speak (KIP-511)
-            offered = {api.api_key: api.max_version for api in self._decode(frame, ApiVersionsResponse, 0).api_keys}
-            version = min(version, offered.get(ApiVersionsRequest.API_KEY, 0))
-            frame = self._exchange(request, version, timeout)
-        answer = self._decode(frame, ApiVersionsResponse, version)
+            answer = self._decode(frame, ApiVersionsResponse, posted._replace(version=0))
+            offered = {api.api_key: api.max_version for api in answer.api_keys}
+            posted = self._post(request, min(version, offered.get(ApiVersionsRequest.API_KEY, 0)), timeout)
+            frame = self._receive_frame(posted)
+        answer = self._decode(frame, ApiVersionsResponse, posted)
         raise_if_refused(answer.error_code)
         self._offered = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+        self.features = {feature.name: feature.max_version_level for feature in answer.finalized_features}
 
     def _common_version(self, request: type[Request], up_to: int | None) -> int:
         name = request.__name__.removesuffix("Request")
@@ -106,60 +158,108 @@ class Connection:
     def _highest_version(request: type[Request], up_to: int | None) -> int:
         return request.MAX_VERSION if up_to is None else up_to
 
-    def _exchange(self, request: Request, version: int, timeout: float) -> bytearray:
-        """Send, and give the frame that answers: its correlation id is checked, its body is not decoded."""
+    def _post(self, request: Request, version: int, timeout: float) -> Posted:
+        body = bytearray()
+        request.encode_into(body, version)
+        return self._send(type(request), version, [body], timeout)
+
+    def _send(self, request: type[Request], version: int, parts: list[Buffer], timeout: float) -> Posted:
         self._correlation_id += 1
-        header = RequestHeader(request.API_KEY, version, self._correlation_id, self._client_id)
-        out = bytearray(_LENGTH.size)
-        out += encode_request_header(header)
-        request.encode_into(out, version)
-        _LENGTH.pack_into(out, 0, len(out) - _LENGTH.size)
-        deadline = self._clock() + timeout
-        try:
+        header = encode_request_header(RequestHeader(request.API_KEY, version, self._correlation_id, self._client_id))
+        size = len(header) + sum(map(len, parts))
+        name = request.__name__.removesuffix("Request")
+        posted = Posted(name, version, self._correlation_id, timeout, self._clock() + timeout)
+        with self._closing_on_failure(posted):
             self._stream.settimeout(timeout)
-            self._stream.sendall(out)
-            (length,) = _LENGTH.unpack(self._receive(_LENGTH.size, deadline))
-            if not _LENGTH.size <= length <= MAX_RESPONSE_BYTES:
-                raise NotKafka(str(self.address), f"it announced a response of {length} bytes")
-            frame = self._receive(length, deadline)
+            for piece in _joined([_LENGTH.pack(size), header, *parts]):
+                self._stream.sendall(piece)
+        self._unanswered.append(posted.correlation_id)
+        return posted
+
+    def _receive_frame(self, posted: Posted, place: Place | None = None) -> Buffer:
+        """The frame that answers; its body is not decoded. Brokers answer in the order in which they are asked."""
+        with self._closing_on_failure(posted):
+            while posted.correlation_id not in self._unclaimed:
+                answered = self._unanswered.popleft()
+                wanted = place if answered == posted.correlation_id else None
+                self._unclaimed[answered] = self._receive_next(posted.deadline, wanted)
+        return self._unclaimed.pop(posted.correlation_id)
+
+    def _receive_next(self, deadline: float, place: Place | None) -> Buffer:
+        (length,) = _LENGTH.unpack(self._receive(_LENGTH.size, deadline))
+        if not _LENGTH.size <= length <= MAX_RESPONSE_BYTES:
+            raise NotKafka(str(self.address), f"it announced a response of {length} bytes")
+        return self._receive(length, deadline) if place is None else self._fill(place(length), deadline)
+
+    @contextmanager
+    def _closing_on_failure(self, posted: Posted) -> Iterator[None]:
+        try:
+            yield
         except TimeoutError:
             self.close()
-            name = type(request).__name__.removesuffix("Request")
-            raise RequestTimedOut(str(self.address), name, timeout) from None
+            raise RequestTimedOut(str(self.address), posted.name, posted.timeout) from None
         except OSError as error:
             self.close()
             raise ConnectionLost(str(self.address), error.strerror or str(error)) from None
         except BaseException:
             self.close()
             raise
-        return frame
 
     def _receive(self, count: int, deadline: float) -> bytearray:
         """Exactly so many bytes; memory grows with what has come, not with what was announced."""
         received = bytearray()
         while len(received) < count:
-            left = deadline - self._clock()
-            if left <= 0:
-                raise TimeoutError
-            self._stream.settimeout(left)
+            self._limit_wait(deadline)
             piece = self._stream.recv(min(count - len(received), _CHUNK))
             if not piece:
                 raise ConnectionLost(str(self.address), "the broker closed it")
             received += piece
         return received
 
-    def _decode(self, frame: bytearray, response: type[R], version: int) -> R:
+    def _fill(self, room: memoryview, deadline: float) -> memoryview:
+        """All of `room`, without a copy between."""
+        filled = 0
+        while filled < len(room):
+            self._limit_wait(deadline)
+            count = self._stream.recv_into(room[filled:])
+            if not count:
+                raise ConnectionLost(str(self.address), "the broker closed it")
+            filled += count
+        return room
+
+    def _limit_wait(self, deadline: float) -> None:
+        left = deadline - self._clock()
+        if left <= 0:
+            raise TimeoutError
+        self._stream.settimeout(left)
+
+    def _decode(self, frame: Buffer, response: type[R], posted: Posted) -> R:
         try:
-            correlation_id, position = decode_response_header(frame, response.API_KEY, version)
-            if correlation_id != self._correlation_id:
-                raise MalformedMessage(f"correlation id {correlation_id} in place of {self._correlation_id}")
-            return response.decode(frame, position, version)
+            correlation_id, position = decode_response_header(frame, response.API_KEY, posted.version)
+            if correlation_id != posted.correlation_id:
+                raise MalformedMessage(f"correlation id {correlation_id} in place of {posted.correlation_id}")
+            return response.decode(frame, position, posted.version)
         except MalformedMessage as error:
             self.close()
             raise NotKafka(str(self.address), str(error)) from None
 
 
-def _error_code(api_versions_frame: bytearray) -> int:
+def _joined(parts: list[Buffer]) -> Iterator[Buffer]:
+    """The same bytes in few pieces: small parts are put together, large ones are left as they are."""
+    small = bytearray()
+    for part in parts:
+        if len(part) <= _SMALL:
+            small += part
+            continue
+        if small:
+            yield small
+            small = bytearray()
+        yield part
+    if small:
+        yield small
+
+
+def _error_code(api_versions_frame: Buffer) -> int:
     position = _LENGTH.size  # behind the correlation id: this response has header version 0 in every version
     if len(api_versions_frame) < position + _ERROR_CODE.size:
         return 0

@@ -56,10 +56,11 @@ class RegistryUnreachable(RegistryClientError):
 
 
 class NotARegistry(RegistryClientError):
-    """What answers at `url` does not speak as a registry does."""
+    """What answers at `url` does not speak as a registry does; `status` is what HTTP calls its answer, if that was HTTP."""
 
-    def __init__(self, url: str, reason: str) -> None:
+    def __init__(self, url: str, reason: str, status: int | None = None) -> None:
         super().__init__(f"what answers at {url} is no schema registry: {reason}")
+        self.status = status
 
 
 class RegistryRefused(RegistryClientError):
@@ -253,7 +254,7 @@ class RegistryClient:
                 response.close()
         except httpx2.TimeoutException:
             raise RegistryUnreachable(self.url, "it did not answer in time") from None
-        except (httpx2.ConnectError, httpx2.ProxyError) as error:
+        except (httpx2.NetworkError, httpx2.ProxyError) as error:
             raise RegistryUnreachable(self.url, _reason(error)) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise NotARegistry(self.url, _reason(error)) from None
@@ -285,7 +286,8 @@ class RegistryClient:
             )
         if response.status_code == _UNAUTHORIZED:
             raise RegistryRefused(self.url, response.status_code, response.status_code, "Unauthorized")
-        raise NotARegistry(self.url, f"it answers {response.status_code} {response.reason_phrase} without JSON".strip())
+        said = f"it answers {response.status_code} {response.reason_phrase} without JSON".strip()
+        raise NotARegistry(self.url, said, response.status_code)
 
 
 def request_of(

@@ -23,6 +23,10 @@ MAX_TIMESTAMP: Final = -3
 UNKNOWN_OFFSET: Final = -1
 _CLIENT: Final = -1
 
+READ_UNCOMMITTED: Final = 0
+READ_COMMITTED: Final = 1
+"""The latest offset is then the first one of the oldest open transaction."""
+
 
 class ListedOffset(NamedTuple):
     """UNKNOWN_OFFSET if no record is as late as the timestamp that was asked for."""
@@ -33,7 +37,7 @@ class ListedOffset(NamedTuple):
 
 
 def list_offsets(
-    cluster: Cluster, wanted: Mapping[TopicPartition, int]
+    cluster: Cluster, wanted: Mapping[TopicPartition, int], *, isolation_level: int = READ_UNCOMMITTED
 ) -> dict[TopicPartition, ListedOffset | KafkaRefused]:
     """The first offset at or after a timestamp in milliseconds, or EARLIEST, LATEST, MAX_TIMESTAMP; of each partition."""
     found: dict[TopicPartition, ListedOffset | KafkaRefused] = {}
@@ -43,7 +47,7 @@ def list_offsets(
         found |= leaders.refused  # for good: a partition that is not there, or has no leader, may stay so for hours
         answered: dict[TopicPartition, ListedOffset | KafkaRefused] = {}
         for partitions in leaders.partitions.values():
-            answered |= _ask_leader(cluster, partitions, wanted)
+            answered |= _ask_leader(cluster, partitions, wanted, isolation_level)
         found |= answered
         pending = [partition for partition, result in answered.items() if _is_worth_another_try(result)]
         if attempt.is_last or not pending:
@@ -59,10 +63,11 @@ def list_offsets_of(
 
 
 def _ask_leader(
-    cluster: Cluster, partitions: list[TopicPartition], wanted: Mapping[TopicPartition, int]
+    cluster: Cluster, partitions: list[TopicPartition], wanted: Mapping[TopicPartition, int], isolation_level: int
 ) -> dict[TopicPartition, ListedOffset | KafkaRefused]:
     request = ListOffsetsRequest(
         replica_id=_CLIENT,
+        isolation_level=isolation_level,
         timeout_ms=cluster.properties.request_timeout_ms,
         topics=[
             ListOffsetsTopic(

@@ -60,6 +60,14 @@ def describe_producers(
 def abort_in_partition(cluster: Cluster, partition: TopicPartition, producer: ActiveProducer) -> None:
     """Write the marker that ends a transaction as aborted, in one partition, without asking its coordinator.
 
+    Raises KafkaRefused as `end_in_partition` does.
+    """
+    end_in_partition(cluster, partition, producer, committed=False)
+
+
+def end_in_partition(cluster: Cluster, partition: TopicPartition, producer: ActiveProducer, *, committed: bool) -> None:
+    """Write the marker that ends a transaction, in one partition, without asking its coordinator.
+
     Raises KafkaRefused: INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED if something has ended it by now.
     """
     from stoker.wire.messages.write_txn_markers import (
@@ -72,7 +80,7 @@ def abort_in_partition(cluster: Cluster, partition: TopicPartition, producer: Ac
     marker = WritableTxnMarker(
         producer_id=producer.producer_id,
         producer_epoch=producer.producer_epoch,
-        transaction_result=False,
+        transaction_result=committed,
         topics=[WritableTxnMarkerTopic(name=partition.topic, partition_indexes=[partition.partition])],
         coordinator_epoch=producer.coordinator_epoch or 0,  # which no coordinator is older than
     )

@@ -11,18 +11,20 @@ from stoker.client.topic_partition import TopicPartition
 from stoker.wire.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
 from stoker.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 
+EMPTY: Final = "Empty"
 ONGOING: Final = "Ongoing"
 PREPARE_COMMIT: Final = "PrepareCommit"
 PREPARE_ABORT: Final = "PrepareAbort"
 COMPLETE_COMMIT: Final = "CompleteCommit"
+COMPLETE_ABORT: Final = "CompleteAbort"
 PREPARE_EPOCH_FENCE: Final = "PrepareEpochFence"
 STATES: Final = (
-    "Empty",
+    EMPTY,
     ONGOING,
     PREPARE_COMMIT,
     PREPARE_ABORT,
     COMPLETE_COMMIT,
-    "CompleteAbort",
+    COMPLETE_ABORT,
     PREPARE_EPOCH_FENCE,
 )
 """Those that ListTransactions tells of. `Dead`, the eighth, is of ids that are being forgotten."""
