@@ -27,7 +27,7 @@ hypothesis.settings.register_profile("stoker", deadline=None, print_blob=True)
 hypothesis.settings.register_profile("soak", parent=hypothesis.settings.get_profile("stoker"), max_examples=10_000)
 hypothesis.settings.load_profile("stoker")
 
-LONG_FIRST = ("tests/faults", "tests/clients", "tests/examples", "tests/cli", "tests/broker")
+LONG_FIRST = ("tests/spark", "tests/faults", "tests/clients", "tests/examples", "tests/cli", "tests/broker")
 """Where files of tests take seconds rather than a moment."""
 
 MOST_WORKERS = 8
@@ -49,6 +49,10 @@ PREREQUISITES: dict[str, tuple[Callable[[], bool], str]] = {
     "node": (
         lambda: shutil.which("node") is not None and NODE_MODULES.exists(),
         "needs Node.js and `make node-modules`",
+    ),
+    "spark": (
+        lambda: shutil.which("java") is not None,
+        "needs Java 17 or newer: apt install openjdk-17-jre-headless, or brew install openjdk@17",
     ),
     "spring": (
         lambda: shutil.which("java") is not None and (SPRING_JARS / ".complete").exists(),

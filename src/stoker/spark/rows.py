@@ -1,0 +1,210 @@
+"""What a task does: records of a range in, Arrow batches of exactly the wanted columns out."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from stoker.client.errors import OffsetsGone, TopicGone
+from stoker.client.fetching import Isolation, PartitionRange
+from stoker.client.properties import ClientProperties
+from stoker.spark.columns import ByteColumn, Decoded, Decoder
+from stoker.spark.data_loss import DataLoss
+from stoker.spark.errors import BadRecord
+from stoker.spark.filters import Conditions
+from stoker.spark.options import OnError
+from stoker.spark.records import Records, raw_arrays, read_records
+from stoker.spark.source_schema import ERROR, HEADERS
+from stoker.spark.worker_memory import give_back
+
+if TYPE_CHECKING:
+    from stoker.spark.formats import ReaderSchema
+
+_LOGGER: Final = logging.getLogger(__name__)
+_MUCH: Final = 4 * 1024 * 1024
+"""Bytes of a task in comparison to which it is no work to allocate the memory anew."""
+
+
+class RangeToRead(InputPartition):
+    """The work of one task."""
+
+    def __init__(self, wanted: PartitionRange, conditions: Conditions = Conditions()) -> None:  # noqa: B008 (frozen)
+        self.wanted = wanted
+        self.conditions = conditions
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowReader:
+    """How records become rows. It is sent to the workers."""
+
+    schema: StructType
+    """The wanted columns, in their order."""
+    key: "ReaderSchema | None"
+    value: "ReaderSchema | None"
+    on_error: OnError
+    properties: ClientProperties
+    isolation: Isolation
+    fail_on_data_loss: bool
+
+    def read(self, task: RangeToRead) -> Iterator[pa.RecordBatch]:
+        """Raises BadRecord and DataLost if that is wanted, and ClientError."""
+        columns = _Columns(self)
+        size = 0
+        for records in self._records(task.wanted):
+            selected = _where(records, task.conditions.mask(records.offsets, records.timestamps))
+            del records
+            batch = columns.batch(selected)
+            del selected
+            if batch.num_rows:
+                size += batch.nbytes
+                yield batch
+            del batch
+        columns.tell_dropped(task.wanted)
+        if size > _MUCH:
+            del columns
+            give_back()
+
+    def _records(self, wanted: PartitionRange) -> Iterator[Records]:
+        """What is there of the range, if it is not to be an error that some is not."""
+        loss = DataLoss(fail=self.fail_on_data_loss)
+        while wanted.start < wanted.end:
+            try:
+                for records in read_records(
+                    self.properties, wanted, isolation=self.isolation, with_headers=HEADERS in self.schema.fieldNames()
+                ):
+                    wanted = wanted._replace(start=int(records.offsets[-1]) + 1)
+                    yield records
+                    del records
+                return
+            except TopicGone as gone:
+                loss.report(f"{wanted} was to be read: {gone}")
+                return
+            except OffsetsGone as gone:
+                loss.report(f"{wanted} was to be read: {gone}")
+                if gone.log_start_offset <= gone.offset:  # it ends too early, and there is nothing to wait for
+                    return
+                wanted = wanted._replace(start=gone.log_start_offset)
+
+
+class _Bad(NamedTuple):
+    """The records of a chunk that could not be decoded, in order, and why."""
+
+    rows: NDArray[np.int64]
+    reasons: list[str]
+
+
+class _Columns:
+    """The columns of one task."""
+
+    def __init__(self, reader: RowReader) -> None:
+        self._on_error = reader.on_error
+        self._schema = to_arrow_schema(reader.schema, timezone="UTC")
+        names = set(reader.schema.fieldNames())
+        self._decoders: dict[str, Decoder] = {
+            side: _decoder_for(schema)
+            for side, schema in (("key", reader.key), ("value", reader.value))
+            if schema is not None and (side in names or ERROR in names)
+        }
+        self._dropped = 0
+        self._first_dropped = ""
+
+    def batch(self, records: Records) -> pa.RecordBatch:
+        decoded = {
+            side: decoder.decode(records.keys if side == "key" else records.values)
+            for side, decoder in self._decoders.items()
+        }
+        bad = _all_bad(decoded)
+        if len(bad.rows) and self._on_error is OnError.FAIL:
+            row = int(bad.rows[0])
+            raise BadRecord(
+                f"the record at offset {records.offsets[row]} of partition {records.partition} of topic {records.topic!r} "
+                f"cannot be decoded: {bad.reasons[0]}. on.error=column turns such records into nulls with the reason beside "
+                "them, on.error=drop leaves them out"
+            )
+        raw = [name for name in self._schema.names if name not in decoded and name != ERROR]
+        arrays = dict(zip(raw, raw_arrays(records, raw), strict=True))
+        arrays |= {side: found.column for side, found in decoded.items()}
+        if ERROR in self._schema.names:
+            arrays[ERROR] = _errors(records, bad, self._schema.field(ERROR).type)
+        batch = pa.RecordBatch.from_arrays([arrays[name] for name in self._schema.names], schema=self._schema)
+        if len(bad.rows) and self._on_error is OnError.DROP:
+            return self._without(batch, records, bad)
+        return batch
+
+    def tell_dropped(self, wanted: PartitionRange) -> None:
+        if self._dropped:
+            _LOGGER.warning(
+                "%s: %d records could not be decoded and were left out; the first, at %s",
+                wanted,
+                self._dropped,
+                self._first_dropped,
+            )
+
+    def _without(self, batch: pa.RecordBatch, records: Records, bad: _Bad) -> pa.RecordBatch:
+        if not self._dropped:
+            self._first_dropped = f"offset {records.offsets[bad.rows[0]]}: {bad.reasons[0]}"
+        self._dropped += len(bad.rows)
+        is_good = np.ones(len(records), dtype=np.bool_)
+        is_good[bad.rows] = False
+        return batch.filter(pa.array(is_good))
+
+
+def _decoder_for(schema: "ReaderSchema") -> Decoder:
+    from stoker.spark.formats import decoder_for  # which brings a client of registries: raw columns need none
+
+    return decoder_for(schema)
+
+
+def _where(records: Records, mask: NDArray[np.bool_] | None) -> Records:
+    if mask is None:
+        return records
+    rows = np.flatnonzero(mask)
+    return Records(
+        topic=records.topic,
+        partition=records.partition,
+        offsets=records.offsets[rows],
+        timestamps=records.timestamps[rows],
+        timestamp_types=records.timestamp_types[rows],
+        keys=_taken(records.keys, rows),
+        values=_taken(records.values, rows),
+        headers=None if records.headers is None else records.headers.take(pa.array(rows)),
+    )
+
+
+def _taken(column: ByteColumn, rows: NDArray[np.int64]) -> ByteColumn:
+    return ByteColumn(column.data, column.starts[rows], column.lengths[rows])
+
+
+def _all_bad(decoded: dict[str, Decoded]) -> _Bad:
+    """Those of keys and values together. A step for each bad one, not for each record."""
+    reasons: dict[int, str] = {}
+    for side, found in decoded.items():
+        for row, reason in zip(found.bad.tolist(), found.reasons, strict=True):
+            reasons[row] = f"{reasons[row]}; {side}: {reason}" if row in reasons else f"{side}: {reason}"
+    rows = sorted(reasons)
+    return _Bad(np.array(rows, dtype=np.int64), [reasons[row] for row in rows])
+
+
+def _errors(records: Records, bad: _Bad, kind: pa.DataType) -> pa.Array:
+    """Null for good records."""
+    if not len(bad.rows):
+        return pa.nulls(len(records), kind)
+    fields = {
+        "reason": pa.array(bad.reasons, pa.string()),
+        "topic": pa.repeat(pa.scalar(records.topic, pa.string()), len(bad.rows)),
+        "partition": pa.array(np.full(len(bad.rows), records.partition, dtype=np.int32)),
+        "offset": pa.array(records.offsets[bad.rows]),
+    }
+    errors = pa.StructArray.from_arrays([fields[field.name] for field in kind], fields=list(kind))
+    places = np.zeros(len(records), dtype=np.int64)
+    places[bad.rows] = np.arange(len(bad.rows))
+    is_good = np.ones(len(records), dtype=np.bool_)
+    is_good[bad.rows] = False
+    return errors.take(pa.array(places, mask=is_good))

@@ -1,0 +1,68 @@
+"""A worker that reads batches of 50 MB, or what unpacks to more, stays small."""
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from stoker.client.admin.topics import create_topic
+from stoker.client.cluster import Cluster
+from stoker.client.properties import client_properties
+from stoker.wire.compression import Codec
+from stoker.wire.record_batch import Record, build_batch
+from tests.client.written_batches import write_batches
+from tests.faults.broker_process import BrokerProcess
+
+MOST_MEGABYTES = 300
+BATCHES = 3
+
+READ = """
+import sys
+import pyspark.worker
+from stoker.client.properties import client_properties
+from stoker.spark.records import *
+
+address, topic, count = sys.argv[1:]
+wanted = PartitionRange(topic, 0, 0, int(count))
+rows = 0
+for records in read_records(client_properties(address), wanted, isolation=Isolation.READ_COMMITTED, with_headers=True):
+    arrays = raw_arrays(records, RAW_COLUMNS.names)
+    rows += len(arrays[0])
+assert rows == int(count), rows
+[peak] = [line for line in open("/proc/self/status") if line.startswith("VmHWM")]
+print(int(peak.split()[1]) // 1024)
+"""
+
+MEGABYTE = random.Random(1).randbytes(1_000_000)
+
+SHAPES: dict[str, tuple[Callable[[], Iterator[Record]], Codec]] = {
+    "wide": (lambda: (Record(value=MEGABYTE) for _ in range(49)), Codec.NONE),
+    "one-zstd": (lambda: iter([Record(value=MEGABYTE * 49)]), Codec.ZSTD),
+    "small-snappy": (lambda: (Record(value=MEGABYTE[at : at + 480]) for at in range(100_000)), Codec.SNAPPY),
+    "unpacking": (lambda: (Record(value=bytes(100_000)) for _ in range(2_000)), Codec.GZIP),
+}
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    with BrokerProcess(tmp_path_factory.mktemp("data")) as broker:
+        yield broker
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_worker_stays_small(broker: BrokerProcess, shape: str) -> None:
+    make, codec = SHAPES[shape]
+    count = sum(1 for _ in make())
+    batch = build_batch(make(), codec=codec)
+    assert len(batch) < 51_000_000
+    with Cluster(client_properties(broker.bootstrap_servers)) as cluster:
+        create_topic(cluster, shape, partitions=1, configs={"max.message.bytes": "60000000", "retention.ms": "-1"})
+        write_batches(cluster, shape, *[batch] * BATCHES)
+    reading = subprocess.run(
+        [sys.executable, "-c", READ, broker.bootstrap_servers, shape, str(BATCHES * count)],
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    assert int(reading.stdout) <= MOST_MEGABYTES
