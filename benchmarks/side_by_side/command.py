@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from side_by_side import peers, programs, report
+from side_by_side import front_page, peers, programs, report
 from side_by_side.bench import Bench
 from side_by_side.peers import Peer
 from side_by_side.processes import LoadFailed
@@ -54,6 +54,8 @@ class Benchmark:
         if options.output is not None:
             options.output.write_text(text)
             print(f"written to {options.output}")
+        if options.output == self.page:
+            front_page.refresh(self.page.parent)
         return 0
 
     def _run(self, options: argparse.Namespace, stack: ExitStack) -> str:
