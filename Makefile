@@ -5,6 +5,7 @@ BIN := .venv/bin
 KAFKA_JARS := .cache/kafka-jars/.complete
 SPRING_JARS := .cache/spring-jars/.complete
 CONFLUENT_JARS := .cache/confluent-jars/.complete
+SPARK_JARS := .cache/spark-jars/.complete
 KAFKAJS := tests/clients/kafkajs
 NODE_MODULES := $(KAFKAJS)/node_modules/.package-lock.json
 
@@ -34,8 +35,12 @@ help: ## list the targets
 .PHONY: install
 install: .venv/.stoker ## make .venv with Stoker and all it is developed with
 
-.PHONY: demo
-demo: install ## 500,000 orders through an embedded broker and a group that loses a member
+.PHONY: demo demo-group
+demo: install ## a million Avro orders, summed by Spark and written back exactly once, though Spark is killed on the way
+	@$(call need,java,a JRE (17 or newer))
+	$(BIN)/python examples/engine.py $(ARGS)
+
+demo-group: install ## 500,000 orders through an embedded broker and a group that loses a member
 	$(BIN)/python examples/orders.py $(ARGS)
 
 .PHONY: test
@@ -57,8 +62,8 @@ soak: ## run the long fault and fuzz tests
 in-doubt: install kafka-jars ## kill Stoker and Apache Kafka between the decision of a transaction and its markers
 	$(BIN)/python -m tools.in_doubt $(ARGS)
 
-.PHONY: bench bench-broker bench-groups bench-transactions bench-compaction bench-cli bench-registry
-bench: bench-broker bench-groups bench-transactions bench-compaction bench-cli bench-registry ## measure Stoker beside Apache Kafka and write docs/benchmarks*.md
+.PHONY: bench bench-broker bench-groups bench-transactions bench-compaction bench-cli bench-registry bench-spark
+bench: bench-broker bench-groups bench-transactions bench-compaction bench-cli bench-registry bench-spark ## measure Stoker beside Apache Kafka and write docs/benchmarks*.md
 
 bench-broker: install kafka-jars ## of these, throughput, latency, memory, start
 	$(BIN)/python benchmarks/broker.py $(ARGS)
@@ -77,6 +82,9 @@ bench-cli: install kafka-jars ## of these, the command line
 
 bench-registry: install kafka-jars ## of these, the schema registry, beside a bare route of Starlette
 	$(BIN)/python benchmarks/registry.py $(ARGS)
+
+bench-spark: install kafka-jars spark-jars ## of these, topics in Spark, beside Spark's own connector
+	$(BIN)/python benchmarks/spark.py $(ARGS)
 
 .PHONY: lint
 lint: install ## check style, types and the layers of the rooms
@@ -100,6 +108,7 @@ docs: acceptance ## write the pages of docs/ that are made from the code
 	$(BIN)/python -m stoker.broker.config.document > docs/configuration.md
 	$(BIN)/python -m stoker.cli.document docs/cli.md
 	$(BIN)/python -m stoker.registry.document docs/registry.md
+	$(BIN)/python -m stoker.spark.document docs/spark.md
 
 .PHONY: lock
 lock: .cache/uv/bin/uv ## pin and hash the dependencies of pyproject.toml (ARGS=--upgrade for newer ones)
@@ -114,6 +123,9 @@ spring-jars: $(SPRING_JARS) ## fetch Spring Kafka's jars for the tests
 
 .PHONY: confluent-jars
 confluent-jars: $(CONFLUENT_JARS) ## fetch Confluent's serializers for Java for the tests
+
+.PHONY: spark-jars
+spark-jars: $(SPARK_JARS) ## fetch Spark's own Kafka connector for the benchmarks
 
 .PHONY: node-modules
 node-modules: $(NODE_MODULES) ## fetch kafkajs for the tests
@@ -155,7 +167,7 @@ need = command -v $(1) >/dev/null || { echo "$(1) is not installed: install $(2)
 		echo "no Python 3.11 or newer that can make a virtual environment: install python3 and python3-venv" >&2; exit 1; \
 	fi; \
 	[ -x $(BIN)/pip ] && $(BIN)/python -c '' || $$python -m venv --clear .venv
-	@$(BIN)/pip install -q --only-binary :all: --require-hashes -r requirements/development.txt
+	@$(BIN)/pip install -q --only-binary :all: --no-binary pyspark --require-hashes -r requirements/development.txt
 	@touch $@
 
 .venv/.stoker: .venv/.requirements pyproject.toml
@@ -166,10 +178,11 @@ $(KAFKA_JARS): tests/java/pom.xml
 # One after the other: two Mavens at once would write the same files of ~/.m2.
 $(SPRING_JARS): tests/clients/spring/pom.xml | $(KAFKA_JARS)
 $(CONFLUENT_JARS): tests/registry/clients/java/pom.xml | $(SPRING_JARS)
+$(SPARK_JARS): benchmarks/java/pom.xml | $(KAFKA_JARS)
 # Alone: what it needs is inside of it, and its parents name places where not everybody may fetch.
 $(CONFLUENT_JARS): GOAL := copy
-$(KAFKA_JARS) $(SPRING_JARS): GOAL := copy-dependencies
-$(KAFKA_JARS) $(SPRING_JARS) $(CONFLUENT_JARS):
+$(KAFKA_JARS) $(SPRING_JARS) $(SPARK_JARS): GOAL := copy-dependencies
+$(KAFKA_JARS) $(SPRING_JARS) $(CONFLUENT_JARS) $(SPARK_JARS):
 	@$(call need,mvn,a JDK (17 or newer) and Maven)
 	@echo "fetching $(notdir $(@D))"
 	@rm -rf $(@D)

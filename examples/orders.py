@@ -1,7 +1,7 @@
 """Half a million orders, and two members of a group who process them, of which one is killed half way.
 
 A broker runs inside this process, each member in a process of its own. The one that is left takes over; at the end it is
-counted which orders were processed how often. Run it with `make demo`, or `python examples/orders.py [--orders N]`.
+counted which orders were processed how often. Run it with `make demo-group`, or `python examples/orders.py [--orders N]`.
 """
 
 import argparse
