@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import TextIO
@@ -211,18 +212,35 @@ class Group:
 
 
 @contextmanager
+def interrupt_held_back() -> Iterator[None]:
+    """Ctrl-C is for this process to handle, when the block is done: processes that are started in it never get one."""
+    came: list[int] = []
+    resource_tracker.ensure_running()  # started with the first process, it would lift the block
+    handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which they inherit; a handler they would not
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.signal(signal.SIGINT, handler)
+    if came:
+        raise KeyboardInterrupt
+
+
+@contextmanager
 def two_members(bootstrap_servers: str, count: int) -> Iterator[Group]:
     """They are gone when the block ends, however it ends."""
     context = multiprocessing.get_context("spawn")  # a fork would copy the broker's threads half alive
     mains, processes = {}, {}
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which they inherit: Ctrl-C is for this process to handle
-    for name in ("member-1", "member-2"):
-        mains[name], theirs = context.Pipe()
-        processes[name] = context.Process(target=process_orders, args=(bootstrap_servers, max(1, count // 100), theirs))
-        processes[name].start()
-        theirs.close()
-    signal.signal(signal.SIGINT, before)
     try:
+        with interrupt_held_back():
+            for name in ("member-1", "member-2"):
+                mains[name], theirs = context.Pipe()
+                processes[name] = context.Process(
+                    target=process_orders, args=(bootstrap_servers, max(1, count // 100), theirs)
+                )
+                processes[name].start()
+                theirs.close()
         yield Group(mains, dict(processes), count)
     finally:
         for process in processes.values():
