@@ -82,7 +82,8 @@ class Log:
     size: int = 0
     committed: list[tuple[Record, TimestampType]] = field(default_factory=list)
     all: list[tuple[Record, TimestampType]] = field(default_factory=list)
-    aborted: list[AbortedTransaction] = field(default_factory=list)
+    aborted: list[tuple[AbortedTransaction, int]] = field(default_factory=list)
+    """With the offset of the marker."""
     _open: dict[int, tuple[int, list[tuple[Record, TimestampType]]]] = field(default_factory=dict)
 
     def append(self, event: Batch | End) -> None:
@@ -118,7 +119,7 @@ class Log:
             return
         first_offset, found = self._open.pop(end.producer)
         if end.is_abort:
-            self.aborted.append(AbortedTransaction(end.producer, first_offset))
+            self.aborted.append((AbortedTransaction(end.producer, first_offset), self.size))
         else:
             self.committed += found
         self.data += build_end_transaction_batch(
@@ -135,15 +136,16 @@ class Log:
         for producer in list(self._open):
             self._end(End(producer, True))
         self.committed.sort(key=lambda record: record[0].offset)
-        self.aborted.sort(key=lambda aborted: aborted.first_offset)
+        self.aborted.sort(key=lambda aborted: aborted[0].first_offset)
 
     def fetched(self, start: int) -> Fetched:
-        """From the batch on in which `start` is, as a broker answers."""
+        """From the batch on in which `start` is, as a broker answers: without transactions that were over before."""
         position = 0
         while position < len(self.data) and read_header(self.data, position).last_offset < start:
             position += read_header(self.data, position).size
         data = memoryview(bytearray(self.data[position:] + bytes(PADDING)))
-        return Fetched(read_batches(data, len(data) - PADDING), self.aborted, self.size, self.size, 0)
+        aborted = [each for each, marker in self.aborted if marker >= start]
+        return Fetched(read_batches(data, len(data) - PADDING), aborted, self.size, self.size, 0)
 
 
 def log_of(events: list[Batch | End]) -> Log:

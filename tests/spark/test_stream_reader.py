@@ -338,6 +338,7 @@ def test_what_was_read_of_an_open_transaction_is_not_lost(
     assert at_once.next(read) == read
     producer.commit_transaction(WAIT_SECONDS)
     topic.send_values(["new"])
+    assert query.values(read, read) == []
     end = eventually(partial(query.next, read), lambda end: query.values(read, end) != [])
     assert query.values(read, end) == ["new"]
 
