@@ -8,11 +8,17 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
 from tests.apache_kafka import ApacheKafka
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+
+    from tests.scheduling import Scheduling
 
 pytest_plugins = ["pytester"]
 
@@ -31,6 +37,9 @@ LONG_FIRST = ("tests/spark", "tests/faults", "tests/clients", "tests/examples", 
 """Where files of tests take seconds rather than a moment."""
 
 MOST_WORKERS = 8
+
+# Spark is started often and does little: compiling less saves more than it costs. In the environment, for examples too.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 PREREQUISITES: dict[str, tuple[Callable[[], bool], str]] = {
     "confluent": (
@@ -85,6 +94,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_xdist_auto_num_workers() -> int:
     """For `-n auto`: one more than there are cores, since many tests wait; few, since each worker starts brokers and JVMs of its own."""
     return min((os.cpu_count() or 1) + 1, MOST_WORKERS)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "Scheduling | None":
+    from tests.scheduling import Scheduling
+
+    return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -195,11 +195,15 @@ def unions(draw: st.DrawFn, name: str, depth: int) -> Kind:
     return Kind(schemas, st.one_of(choices), "")
 
 
-def without_logical_types(schema: Schema) -> Schema:
+def without_logical_types(schema: Schema, *, but: str | None = None) -> Schema:
     if isinstance(schema, list):
-        return [without_logical_types(each) for each in schema]
+        return [without_logical_types(each, but=but) for each in schema]
     if isinstance(schema, dict):
-        return {key: without_logical_types(each) for key, each in schema.items() if key != "logicalType"}
+        return {
+            key: without_logical_types(each, but=but)
+            for key, each in schema.items()
+            if key != "logicalType" or each == but
+        }
     return schema
 
 

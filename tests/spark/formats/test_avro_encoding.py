@@ -42,7 +42,8 @@ def test_fastavro_reads_what_columns_became(data: st.DataObject) -> None:
     encoder = AvroEncoder(registered(kind.schema, 77), type_)
     encoded = encoder.encode(column)
     encoded.validate(full=True)
-    schema = fastavro.parse_schema(without_logical_types(kind.schema))
+    # Decimals by their value: fastavro writes -128 in two bytes where Java and we need one.
+    schema = fastavro.parse_schema(without_logical_types(kind.schema, but="decimal"))
     for value, body in zip(values, encoded.to_pylist()[1:-1], strict=True):
         assert (body is None) == (value.shown is None)
         if body is not None:

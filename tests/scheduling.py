@@ -1,0 +1,25 @@
+"""Which tests run together in one process, when several do (`pytest -n`)."""
+
+from functools import cache
+
+import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
+
+SPARK = "spark"
+
+
+class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it ships without types
+    """Those of a file, and those of all files that share a Spark session: it takes long to start, and is slow at first."""
+
+    def __init__(self, config: pytest.Config, log: Producer | None) -> None:
+        super().__init__(config, log)
+        self._root = config.rootpath
+        self._uses_session = cache(self._names_it)
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return SPARK if self._uses_session(file) else file
+
+    def _names_it(self, file: str) -> bool:
+        return '"SparkSession"' in (self._root / file).read_text()
