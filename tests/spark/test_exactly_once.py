@@ -1,8 +1,9 @@
 """Tasks that are run again, late, twice at once, by another run, with other rows: what is written once, and what is refused."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -12,10 +13,12 @@ from stoker.client.admin.topics import create_topic, grow_topic, wait_until
 from stoker.client.cluster import Cluster
 from stoker.client.cluster_pool import close_idle_clusters
 from stoker.client.properties import client_properties
+from stoker.client.transactions import Transaction
 from stoker.spark import exactly_once, sink_transactions
 from stoker.spark.errors import NotExactlyOnce, Overtaken
 from stoker.spark.exactly_once import TaskOutcome
 from stoker.spark.sink_markers import Names
+from stoker.spark.sink_transactions import SinkTransactions
 from tests.faults.exactly_once import read_committed
 from tests.spark.faults.sink_tasks import PARTITIONS, SinkTask
 
@@ -77,6 +80,17 @@ class ExitStackTask:
     def commit(self) -> None:
         with self._stack:
             self.task.commit(0, 0, [])
+
+    def write(self, numbers: SinkTask) -> Callable[[], None]:
+        """All rows are acknowledged; what is left to do is to commit them."""
+        with Cluster(client_properties(numbers.bootstrap_servers)) as cluster:
+            partitions = numbers.write(cluster, self.task.producer)
+
+        def commit() -> None:
+            with self._stack:
+                self.task.commit(len(numbers.numbers), numbers.digest, partitions)
+
+        return commit
 
 
 @pytest.fixture(
@@ -144,6 +158,22 @@ def test_the_late_attempt_of_two(query: Query) -> None:
     assert query.task(0, 0, A).perform().rows == 10
     with pytest.raises(Overtaken, match=r"task 0 of batch 0 .* lost its transaction"):
         early.commit()
+    assert query.read() == Counter(A)
+
+
+@pytest.mark.usefixtures("each_version")
+def test_an_attempt_that_commits_while_the_next_one_begins(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its transaction was aborted by then: it must not go on with the rest of it, the marker, in another one."""
+    commit = query.opened(0, 0).write(query.task(0, 0, A))
+    begin = SinkTransactions.begin
+
+    def begin_late(self: SinkTransactions, *given: Any, **named: Any) -> Transaction:
+        with suppress(Overtaken):
+            commit()
+        return begin(self, *given, **named)
+
+    monkeypatch.setattr(SinkTransactions, "begin", begin_late)
+    query.task(0, 0, A).perform()
     assert query.read() == Counter(A)
 
 

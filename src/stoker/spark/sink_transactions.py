@@ -18,6 +18,7 @@ from stoker.client.admin.transactions import (
     ONGOING,
     OPEN_STATES,
     TransactionDescription,
+    abort_and_fence,
     describe_transaction,
     fence_producer,
 )
@@ -183,9 +184,16 @@ class SinkTransactions:
             raise
 
     def _abort(self, found: TransactionDescription) -> None:
+        """And let whoever has begun it not go on. With transactions v2 he cannot: he has not the epoch of the next one.
+
+        Before v2 he keeps his epoch, and what he still does, such as the marker, would be a transaction without the rows.
+        """
         predecessor = Transaction(found.transactional_id, found.producer_id, found.producer_epoch, self._is_v2)
         try:
-            end_transaction(self.cluster, predecessor, committed=False)
+            if self._is_v2:
+                end_transaction(self.cluster, predecessor, committed=False)
+            else:
+                abort_and_fence(self.cluster, found)
         except KafkaRefused as refused:
             if refused.error_code not in OVERTAKEN:  # it has ended meanwhile
                 raise
