@@ -2,6 +2,7 @@
 
 import socket
 import struct
+import time
 
 import pytest
 
@@ -153,6 +154,16 @@ def test_a_peer_that_does_not_answer_as_it_should(answer: Answer, error: type[Ex
         with pytest.raises(error, match=words):
             connection.send(MetadataRequest(), MetadataResponse, timeout=10)
         assert not connection.is_open
+
+
+def test_an_answer_that_came_in_time_and_is_asked_for_later() -> None:
+    """As by a producer that has posted a request, and then waits for more rows."""
+    with scripted_broker(offering(MetadataRequest), metadata) as broker:
+        connection = opened(broker)
+        posted = connection.post(MetadataRequest(), timeout=0.2)
+        time.sleep(0.3)
+        assert connection.collect(posted, MetadataResponse).cluster_id == "here"
+        connection.close()
 
 
 @pytest.mark.parametrize("answer", [b"", struct.pack(">i", 100), struct.pack(">i", 100) + b"some"])

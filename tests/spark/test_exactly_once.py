@@ -1,8 +1,11 @@
 """Tasks that are run again, late, twice at once, by another run, with other rows: what is written once, and what is refused."""
 
+import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -12,10 +15,13 @@ from stoker.client.admin.topics import create_topic, grow_topic, wait_until
 from stoker.client.cluster import Cluster
 from stoker.client.cluster_pool import close_idle_clusters
 from stoker.client.properties import client_properties
-from stoker.spark import exactly_once, sink_transactions
+from stoker.client.transactions import Transaction
+from stoker.spark import exactly_once, sink_runs, sink_transactions
 from stoker.spark.errors import NotExactlyOnce, Overtaken
 from stoker.spark.exactly_once import TaskOutcome
 from stoker.spark.sink_markers import Names
+from stoker.spark.sink_runs import Writer
+from stoker.spark.sink_transactions import SinkTransactions
 from tests.faults.exactly_once import read_committed
 from tests.spark.faults.sink_tasks import PARTITIONS, SinkTask
 
@@ -77,6 +83,17 @@ class ExitStackTask:
     def commit(self) -> None:
         with self._stack:
             self.task.commit(0, 0, [])
+
+    def write(self, numbers: SinkTask) -> Callable[[], None]:
+        """All rows are acknowledged; what is left to do is to commit them."""
+        with Cluster(client_properties(numbers.bootstrap_servers)) as cluster:
+            partitions = numbers.write(cluster, self.task.producer)
+
+        def commit() -> None:
+            with self._stack:
+                self.task.commit(len(numbers.numbers), numbers.digest, partitions)
+
+        return commit
 
 
 @pytest.fixture(
@@ -147,6 +164,22 @@ def test_the_late_attempt_of_two(query: Query) -> None:
     assert query.read() == Counter(A)
 
 
+@pytest.mark.usefixtures("each_version")
+def test_an_attempt_that_commits_while_the_next_one_begins(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its transaction was aborted by then: it must not go on with the rest of it, the marker, in another one."""
+    commit = query.opened(0, 0).write(query.task(0, 0, A))
+    begin = SinkTransactions.begin
+
+    def begin_late(self: SinkTransactions, *given: Any, **named: Any) -> Transaction:
+        with suppress(Overtaken):
+            commit()
+        return begin(self, *given, **named)
+
+    monkeypatch.setattr(SinkTransactions, "begin", begin_late)
+    query.task(0, 0, A).perform()
+    assert query.read() == Counter(A)
+
+
 def test_an_attempt_that_is_abandoned_holds_up_nobody(query: Query) -> None:
     with (
         pytest.raises(ZeroDivisionError),
@@ -213,6 +246,25 @@ def test_a_process_of_an_earlier_run_that_is_still_alive(query: Query) -> None:
         alive.commit()
     with pytest.raises(NotExactlyOnce, match=r"another run of query .* has taken over"):
         query.task(1, 3, B).perform()
+    assert query.read() == Counter(range(30))
+
+
+def test_a_claim_has_time_for_the_tasks_of_the_run_before(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that waits for it does not take it for abandoned, though its own number is low."""
+    query.task(0, 300, A).perform()
+    take_over, claiming = sink_runs._take_over, []
+
+    def take_over_slowly(transactions: SinkTransactions, writer: Writer, *others: Any) -> Any:
+        claiming.append(writer.task)
+        time.sleep(1)
+        return take_over(transactions, writer, *others)
+
+    monkeypatch.setattr(sink_runs, "_take_over", take_over_slowly)
+    monkeypatch.setattr(sink_runs, "_LONGEST_CLAIM_SECONDS", 0.2)
+    tasks = [query.task(1, number, rows, "second") for number, rows in ((0, B), (10, C))]
+    with ThreadPoolExecutor(2) as executor:
+        assert [outcome.rows for outcome in executor.map(SinkTask.perform, tasks)] == [10, 10]
+    assert claiming == [0]
     assert query.read() == Counter(range(30))
 
 

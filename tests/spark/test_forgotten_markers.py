@@ -3,6 +3,7 @@ node dies at the wrong moment: the sink writes those that are missing."""
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count
 from typing import Any, NoReturn
 
 import pytest
@@ -11,11 +12,13 @@ import stoker
 from stoker.broker.transaction_service import TransactionService
 from stoker.client.cluster import Cluster
 from stoker.client.cluster_pool import close_idle_clusters
+from stoker.client.topic_partition import TopicPartition
 from stoker.client.transactions import OFFSETS_TOPIC, Transaction, end_transaction
 from stoker.spark import sink_transactions
 from stoker.spark.errors import NotExactlyOnce
 from stoker.spark.exactly_once import Task
 from stoker.spark.sink_markers import TOPIC, Names
+from stoker.spark.sink_transactions import SinkTransactions
 from tests.spark.test_exactly_once import A, B, Query
 
 DATA = "the topic"
@@ -75,6 +78,24 @@ def test_a_commit_during_which_the_coordinator_was_away(
 
     forget(forgetful, query, topics)
     monkeypatch.setattr(sink_transactions, "end_transaction", end_and_lose_the_connection)
+    query.task(1, 0, range(1, 10)).perform()
+    assert query.read() == Counter(A)
+
+
+@pytest.mark.parametrize("topics", FORGOTTEN, ids=str)
+def test_a_commit_during_which_partitions_had_no_leader(
+    query: Query, forgetful: Forgetful, monkeypatch: pytest.MonkeyPatch, topics: tuple[str, ...]
+) -> None:
+    """Their broker died and came back, and the coordinator, another one, did not wait for it."""
+    epochs = count()
+    leaders = SinkTransactions._leaders
+
+    def elected_anew(self: SinkTransactions, *given: Any) -> dict[TopicPartition, tuple[int, int]]:
+        epoch = next(epochs)
+        return {partition: (leader, epoch) for partition, (leader, _) in (leaders(self, *given) or {}).items()}
+
+    forget(forgetful, query, topics)
+    monkeypatch.setattr(SinkTransactions, "_leaders", elected_anew)
     query.task(1, 0, range(1, 10)).perform()
     assert query.read() == Counter(A)
 

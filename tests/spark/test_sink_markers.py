@@ -60,6 +60,13 @@ def test_what_is_no_marker(text: str) -> None:
         RunMarker.from_text(1, text)
 
 
+def test_sinks_whose_names_begin_alike_share_no_place() -> None:
+    """As of topics `orders` and `orders-1`, written in one foreachBatch."""
+    places = [Names("orders").place(task) for task in range(100)]
+    others = [Names("orders-1").run_place, *(Names("orders-1").place(task) for task in range(100))]
+    assert not {*places} & {*others}
+
+
 @given(st.integers(0, 10_000))
 def test_every_task_has_a_place_of_its_own_that_the_claim_has_room_for(task: int) -> None:
     names = Names("query")

@@ -32,6 +32,8 @@ R = TypeVar("R", bound=Response)
 _NOBODY: Final = -1
 CONNECTION_FAILURES: Final = (CannotConnect, ConnectionLost, RequestTimedOut)
 _SHORTEST_TIMEOUT_SECONDS: Final = 0.001
+_MOST_COORDINATORS: Final = 10_000
+"""Of so many it is remembered who they are: who always has new groups and transactions would keep them for ever."""
 
 
 def top_level_error(response: Response) -> int:
@@ -276,6 +278,8 @@ class Cluster:
 
             found = find_coordinator(self._any_connection(seconds), coordinator, self.request_timeout(seconds))
             self._brokers[found.node_id] = found.address
+            if len(self._coordinators) >= _MOST_COORDINATORS:
+                self._coordinators.clear()
             self._coordinators[coordinator] = found.node_id
         return self._coordinators[coordinator]
 

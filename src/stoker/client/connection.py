@@ -195,7 +195,7 @@ class Connection:
     def _closing_on_failure(self, posted: Posted) -> Iterator[None]:
         try:
             yield
-        except TimeoutError:
+        except (TimeoutError, BlockingIOError):
             self.close()
             raise RequestTimedOut(str(self.address), posted.name, posted.timeout) from None
         except OSError as error:
@@ -228,10 +228,8 @@ class Connection:
         return room
 
     def _limit_wait(self, deadline: float) -> None:
-        left = deadline - self._clock()
-        if left <= 0:
-            raise TimeoutError
-        self._stream.settimeout(left)
+        """An answer that came in time is taken also by who asks for it later: then nobody waits for what is not there."""
+        self._stream.settimeout(max(deadline - self._clock(), 0))
 
     def _decode(self, frame: Buffer, response: type[R], posted: Posted) -> R:
         try:

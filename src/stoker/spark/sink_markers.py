@@ -49,7 +49,7 @@ class Names(NamedTuple):
 
     def _place(self, number: int) -> Place:
         group, partition = divmod(number, PARTITIONS)
-        suffix = f"-{group}" if group else ""
+        suffix = f"/{group}" if group else ""  # which no name of a sink has in it
         return Place(f"{_PREFIX}{self.sink_id}{suffix}", TopicPartition(TOPIC, partition))
 
 

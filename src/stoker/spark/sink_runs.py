@@ -27,7 +27,6 @@ _TURN_SECONDS: Final = 0.03
 _LATEST_TURN_SECONDS: Final = 0.6
 _LONGEST_CLAIM_SECONDS: Final = 3.0
 _SECONDS_A_TASK: Final = 0.02
-"""A claim that takes longer is one of a process that has died."""
 _POLL_SECONDS: Final = 0.01
 
 
@@ -47,10 +46,13 @@ def current_run(
     place = writer.names.run_place
     begun = clock()
     patience = min(_TURN_SECONDS * writer.task, _LATEST_TURN_SECONDS)
+    slowness, is_awaited = 1, False
     while True:
         offset = transactions.read([place])[place]
         if isinstance(offset, Unstable):
-            patience = max(patience, _LONGEST_CLAIM_SECONDS + _SECONDS_A_TASK * room_for(writer.task))
+            if not is_awaited:
+                is_awaited = True
+                patience = max(patience, slowness * _longest_claim_seconds(transactions, writer))
         else:
             found = run_marker(offset)
             if found is not None and is_claimed(found, writer):
@@ -61,8 +63,17 @@ def current_run(
             except KafkaRefused as refused:
                 if refused.error_code not in OVERTAKEN:
                     raise
-                begun, patience = clock(), uniform(0.05, 0.5)  # another task claims too
+                begun, patience, is_awaited = clock(), uniform(0.05, 0.5), False  # another task claims too
+                slowness *= 2  # it may have taken this one for dead, and is not to be taken for so itself
         time.sleep(_POLL_SECONDS)
+
+
+def _longest_claim_seconds(transactions: SinkTransactions, writer: Writer) -> float:
+    """A claim that takes longer is one of a process that has died: it has to do with all tasks of the run before it."""
+    place = writer.names.run_place
+    before = run_marker(transactions.read([place], pending_too=True)[place])
+    tasks = max(room_for(writer.task), before.tasks if before is not None else 0)
+    return _LONGEST_CLAIM_SECONDS + _SECONDS_A_TASK * tasks
 
 
 def is_claimed(found: RunMarker, writer: Writer) -> bool:

@@ -1,12 +1,12 @@
 """A transaction of the sink, from what its predecessor left to the moment at which every reader sees it.
 
 Two things are done here that no Kafka producer does, because a broker may call a transaction complete whose markers it has
-not written: Apache Kafka does so if its only node dies between the decision and the markers. First, before a
+not written: Apache Kafka leaves out partitions that have no leader at that moment, because their broker has died. First, before a
 transactional id is taken over, what its predecessor did is brought to an end. Second, a commit has succeeded only when the
 partitions say so. Where they do not, the markers that are missing are written with the outcome that was decided.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from logging import getLogger
 from typing import Final, NamedTuple
 
@@ -18,13 +18,14 @@ from stoker.client.admin.transactions import (
     ONGOING,
     OPEN_STATES,
     TransactionDescription,
+    abort_and_fence,
     describe_transaction,
     fence_producer,
 )
-from stoker.client.cluster import Cluster
+from stoker.client.cluster import CONNECTION_FAILURES, Cluster
 from stoker.client.connection import Connection
 from stoker.client.errors import ClientError, KafkaRefused
-from stoker.client.topic_partition import TopicPartition
+from stoker.client.topic_partition import TopicPartition, by_topic
 from stoker.client.transactions import (
     OFFSETS_TOPIC,
     Transaction,
@@ -37,6 +38,7 @@ from stoker.client.transactions import (
 from stoker.spark.errors import NotExactlyOnce
 from stoker.spark.sink_markers import Place
 from stoker.wire.error_codes import ErrorCode
+from stoker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 logger = getLogger("stoker.spark")
 
@@ -108,7 +110,9 @@ class SinkTransactions:
 
     def commit(self, transaction: Transaction, partitions: Iterable[TopicPartition], place: Place) -> None:
         """Return when every partition has the end of the transaction. Raises KafkaRefused with an OVERTAKEN code."""
+        partitions = list(partitions)
         connection = self._coordinator_of(transaction)
+        leaders = self._leaders(connection, partitions)
         end_transaction(self.cluster, transaction, committed=True)
         for attempt in self.cluster.attempts():
             found = self.describe(transaction.transactional_id)
@@ -116,8 +120,14 @@ class SinkTransactions:
                 break
             if attempt.is_last:
                 raise NotExactlyOnce(f"the commit of {transaction.transactional_id} does not end: it is {found.state}")
-        if found is not None and found.state == COMPLETE_COMMIT and connection is self._coordinator_of(transaction):
-            return  # the coordinator was not started anew in between: what it calls complete is so
+        if (
+            found is not None
+            and found.state == COMPLETE_COMMIT
+            and connection is self._coordinator_of(transaction)
+            and leaders is not None
+            and leaders == self._leaders(connection, partitions)
+        ):
+            return  # it was not started anew, and every partition had its leader: what it calls complete is so
         if found is not None and not _is_of_a_successor(found, transaction):
             self.settle(transaction.transactional_id, place)
         self.end_everywhere(
@@ -183,9 +193,16 @@ class SinkTransactions:
             raise
 
     def _abort(self, found: TransactionDescription) -> None:
+        """And let whoever has begun it not go on. With transactions v2 he cannot: he has not the epoch of the next one.
+
+        Before v2 he keeps his epoch, and what he still does, such as the marker, would be a transaction without the rows.
+        """
         predecessor = Transaction(found.transactional_id, found.producer_id, found.producer_epoch, self._is_v2)
         try:
-            end_transaction(self.cluster, predecessor, committed=False)
+            if self._is_v2:
+                end_transaction(self.cluster, predecessor, committed=False)
+            else:
+                abort_and_fence(self.cluster, found)
         except KafkaRefused as refused:
             if refused.error_code not in OVERTAKEN:  # it has ended meanwhile
                 raise
@@ -212,6 +229,26 @@ class SinkTransactions:
                     f"a transaction that was {'committed' if committed else 'aborted'} is still open in {partition}, and its "
                     f"marker cannot be written there: {refused}. Writing it takes the right ClusterAction on the cluster"
                 ) from refused
+
+    def _leaders(
+        self, coordinator: Connection, partitions: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, tuple[int, int]] | None:
+        """As a coordinator sees them, each with its epoch; None if a partition has none, or nobody answers."""
+        topics = [MetadataRequestTopic(name=topic) for topic in by_topic(partitions)]
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+        seconds = self.cluster.properties.request_timeout_ms / 1000
+        try:
+            answer = coordinator.send(request, MetadataResponse, timeout=seconds)
+        except CONNECTION_FAILURES:
+            return None
+        found = {
+            TopicPartition(topic.name or "", each.partition_index): (each.leader_id, each.leader_epoch)
+            for topic in answer.topics
+            for each in topic.partitions
+            if each.leader_id >= 0
+        }
+        leaders = {each: found[each] for each in partitions if each in found}
+        return leaders if len(leaders) == len(set(partitions)) else None
 
     def _coordinator_of(self, transaction: Transaction) -> Connection:
         seconds = self.cluster.properties.request_timeout_ms / 1000

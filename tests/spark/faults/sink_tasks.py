@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stoker.client.cluster import Cluster
-from stoker.client.producing import BatchProducer, BatchToSend
+from stoker.client.producing import BatchProducer, BatchToSend, ProducerIdentity
 from stoker.client.properties import client_properties
 from stoker.client.topic_partition import TopicPartition
 from stoker.spark import exactly_once
@@ -45,12 +45,16 @@ class SinkTask:
             if task.committed is not None:
                 task.check_replay(len(self.numbers), self.digest)
             else:
-                producer = BatchProducer(cluster, task.producer)
-                for partition in range(min(PARTITIONS, len(self.numbers))):
-                    producer.send(self._batch_for(partition))
-                producer.flush()
-                task.commit(len(self.numbers), self.digest, producer.partitions)
+                task.commit(len(self.numbers), self.digest, self.write(cluster, task.producer))
         return task.outcome
+
+    def write(self, cluster: Cluster, identity: ProducerIdentity) -> list[TopicPartition]:
+        """Where to, when all is acknowledged."""
+        producer = BatchProducer(cluster, identity)
+        for partition in range(min(PARTITIONS, len(self.numbers))):
+            producer.send(self._batch_for(partition))
+        producer.flush()
+        return producer.partitions
 
     def _batch_for(self, partition: int) -> BatchToSend:
         records = bytearray()

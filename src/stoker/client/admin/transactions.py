@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from stoker.client.cluster import Cluster
-from stoker.client.errors import raise_if_refused
+from stoker.client.errors import as_error_code, raise_if_refused
 from stoker.client.targets import TRANSACTION, Broker, CoordinatorOf
 from stoker.client.topic_partition import TopicPartition
 from stoker.wire.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
@@ -126,6 +126,27 @@ def describe_transaction(cluster: Cluster, transactional_id: str) -> Transaction
             sorted(TopicPartition(each.topic, index) for each in described.topics for index in each.partitions)
         ),
     )
+
+
+def abort_and_fence(cluster: Cluster, transaction: TransactionDescription) -> None:
+    """Begin to abort an open transaction so that its producer cannot go on: the abort is in the name of the next epoch.
+
+    It is the first step of `fence_producer`, without the second, which makes the coordinator forget how the transaction
+    ended. Raises KafkaRefused.
+    """
+    from stoker.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+    answer = cluster.send(
+        InitProducerIdRequest(
+            transactional_id=transaction.transactional_id, transaction_timeout_ms=transaction.timeout_ms
+        ),
+        InitProducerIdResponse,
+        to=CoordinatorOf(transaction.transactional_id, TRANSACTION),
+        up_to=_WITHOUT_TWO_PHASES,
+        error_of=lambda answer: 0,  # CONCURRENT_TRANSACTIONS says that it has begun: not to be asked again
+    )
+    if not as_error_code(answer.error_code).retriable:
+        raise_if_refused(answer.error_code)
 
 
 def fence_producer(cluster: Cluster, transactional_id: str, *, timeout_ms: int) -> Producer:
