@@ -77,9 +77,10 @@ class QueryWithoutSpark:
         return len(self._done.read_text())
 
     def run_until_done(self) -> None:
-        """Start one run after the other."""
+        """Start one run after the other; when all batches are done and somebody is still to die, one with a batch more."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
-        while self.finished_batches < self.batches:
+        while self.finished_batches < self.batches or self.dooms.left:
+            self.batches = max(self.batches, self.finished_batches + 1)
             self.runs += 1
             driver = _FORK.Process(target=self._drive, args=(str(uuid4()),))
             driver.start()

@@ -23,7 +23,7 @@ Started = Callable[[Path], AbstractContextManager[KillableBroker]]
 
 
 def go_through(directory: Path, started: Started, dooms: Iterable[Doom], *, batches: int, seed: int) -> str:
-    """Run a query through all these kills, and count what is committed in the end."""
+    """Run a query through all these kills, in so many batches at least, and count what is committed in the end."""
     with started(directory) as broker:
         broker.create_topic(TOPIC, PARTITIONS)
         query = QueryWithoutSpark(
@@ -44,7 +44,6 @@ def go_through(directory: Path, started: Started, dooms: Iterable[Doom], *, batc
         expected = Counter(query.numbers)
         assert not expected - found, f"{told}: lost {sorted((expected - found).elements())[:20]}\n{query.complaints}"
         assert not found - expected, f"{told}: doubled {sorted((found - expected).elements())[:20]}\n{query.complaints}"
-        assert not query.dooms.left, told
         return query.complaints
 
 
