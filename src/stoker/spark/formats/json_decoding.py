@@ -32,6 +32,8 @@ _LEAST_EFFORT: Final = 4
 _EFFORT_TOLD, _EFFORT_GUESSED = 1, 4
 """Spent for one that the reader told, and for one that is looked for in either half."""
 _FEW: Final = 8
+_MOST_DIGITS: Final = 76
+"""Of Arrow's widest decimal."""
 _ROW: Final = re.compile(r" in row (\d+)$")
 _WHITE: Final = np.isin(np.arange(256), np.frombuffer(b" \t\r\n", dtype=np.uint8))
 _LONGEST_WHITE: Final = 4
@@ -180,11 +182,17 @@ def _line_reader(arrow_type: pa.StructType) -> _LineReader:
 
 
 def _read_type(arrow_type: pa.DataType) -> pa.DataType:
-    """What Arrow reads: dates only as numbers, so they are read as text and cast."""
+    """What Arrow reads: dates only as numbers, so they are read as text and cast.
+
+    Of decimals it counts the digits before it moves the point, and what is too large by then is another number. So they
+    are read with room for all zeros that may come, and cast, which is refused if they have too many digits.
+    """
     if pa.types.is_struct(arrow_type):
         return pa.struct([field.with_type(_read_type(field.type)) for field in arrow_type])
     if pa.types.is_list(arrow_type):
         return pa.list_(arrow_type.value_field.with_type(_read_type(arrow_type.value_type)))
+    if pa.types.is_decimal(arrow_type):
+        return pa.decimal256(_MOST_DIGITS - arrow_type.scale, arrow_type.scale)
     return pa.string() if pa.types.is_date(arrow_type) else arrow_type
 
 
