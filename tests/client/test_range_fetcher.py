@@ -252,6 +252,15 @@ def test_offsets_that_are_gone_are_named_with_those_that_are_there() -> None:
     fetching(Script(holding(error=ErrorCode.OFFSET_OUT_OF_RANGE)), act)
 
 
+def test_offsets_that_only_a_former_leader_does_not_have_are_not_gone() -> None:
+    def act(fetcher: RangeFetcher) -> None:
+        assert fetcher.next() is not None
+        assert fetcher.next() is not None
+        assert fetcher.is_done
+
+    fetching(Script(holding(batch(10)), holding(error=ErrorCode.OFFSET_OUT_OF_RANGE), holding(batch(15))), act)
+
+
 def test_a_topic_that_stays_away_is_gone_after_seconds() -> None:
     time = FakeTime()
     script = Script(*[holding(error=ErrorCode.UNKNOWN_TOPIC_ID)] * 100)

@@ -164,8 +164,11 @@ class RangeFetcher:
                 failure = lost
             except KafkaRefused as refused:
                 if refused.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
-                    raise self._offsets_gone() from None
-                if refused.error_code in _GONE:
+                    gone = self._offsets_gone()
+                    if not self._has_offset(gone):
+                        raise gone from None
+                    failure = refused
+                elif refused.error_code in _GONE:
                     failure = self._topic_gone()
                     seconds_at_first = seconds_at_first or attempt.seconds_left
                     if seconds_at_first - attempt.seconds_left > _SECONDS_UNTIL_GONE:
@@ -296,6 +299,10 @@ class RangeFetcher:
         if len(offsets) < len(found):
             return next(each for each in found if isinstance(each, KafkaRefused))
         return OffsetsGone(*partition, self.position, *offsets)
+
+    def _has_offset(self, gone: ClientError) -> bool:
+        """Whether the position is there nevertheless: who refused it was a leader that is none any more, and lags behind."""
+        return isinstance(gone, OffsetsGone) and gone.log_start_offset <= self.position < gone.end_offset
 
     def _refuse_another(self, topic_id: UUID) -> None:
         if self._topic_id not in (ZERO_UUID, topic_id) and topic_id != ZERO_UUID:
