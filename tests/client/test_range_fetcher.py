@@ -68,6 +68,7 @@ class Script:
         self.address = Address("", 0)
         self.topic_ids = [ORDERS_ID]
         self.topic_error = 0
+        self.local_start = 2
 
     def __call__(self, asked: Asked) -> bytes | None:
         if asked.header.api_key == METADATA:
@@ -86,7 +87,7 @@ class Script:
 
     def _offsets(self, asked: Asked) -> bytes:
         request = ListOffsetsRequest.decode(asked.body, 0, asked.header.api_version)
-        offset = {-2: 15, -1: 30}[request.topics[0].partitions[0].timestamp]
+        offset = {-2: 15, -1: 30, -4: self.local_start}[request.topics[0].partitions[0].timestamp]
         partition = ListOffsetsPartitionResponse(partition_index=0, offset=offset)
         return framed(
             asked, ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="orders", partitions=[partition])])
@@ -251,6 +252,15 @@ def test_offsets_that_are_gone_are_named_with_those_that_are_there() -> None:
     fetching(Script(holding(error=ErrorCode.OFFSET_OUT_OF_RANGE)), act)
 
 
+def test_offsets_that_only_a_former_leader_does_not_have_are_not_gone() -> None:
+    def act(fetcher: RangeFetcher) -> None:
+        assert fetcher.next() is not None
+        assert fetcher.next() is not None
+        assert fetcher.is_done
+
+    fetching(Script(holding(batch(10)), holding(error=ErrorCode.OFFSET_OUT_OF_RANGE), holding(batch(15))), act)
+
+
 def test_a_topic_that_stays_away_is_gone_after_seconds() -> None:
     time = FakeTime()
     script = Script(*[holding(error=ErrorCode.UNKNOWN_TOPIC_ID)] * 100)
@@ -283,6 +293,30 @@ def test_a_tail_that_was_compacted_away_is_no_reason_to_wait() -> None:
         assert fetcher.is_done
 
     fetching(Script(holding(batch(10)), holding(), holding()), act)
+
+
+def test_what_a_broker_waits_for_itself_is_not_taken_to_be_compacted_away() -> None:
+    """It answers with nothing while it gets old records from a remote storage."""
+    script = Script(*[holding()] * 4, holding(batch(10)))
+    script.local_start = 25
+
+    def act(fetcher: RangeFetcher) -> None:
+        assert fetcher.next() is not None
+        assert fetcher.position == 15
+
+    fetching(script, act)
+
+
+def test_records_that_a_broker_does_not_get_in_time_are_not_lost() -> None:
+    script = Script(*[holding()] * 1000)
+    script.local_start = 25
+
+    def act(fetcher: RangeFetcher) -> None:
+        with pytest.raises(CannotFetch, match="sends nothing from 10 on") as raised:
+            fetcher.next()
+        assert not isinstance(raised.value, OffsetsGone)
+
+    fetching(script, act)
 
 
 OLD_MAGIC = bytearray(batch(10))

@@ -66,3 +66,54 @@ def test_a_worker_stays_small(broker: BrokerProcess, shape: str) -> None:
         check=True,
     )
     assert int(reading.stdout) <= MOST_MEGABYTES
+
+
+CLAIM = """
+import struct
+import numpy as np
+import pyspark.worker
+from stoker.errors import CorruptRecords
+from stoker.spark.record_pieces import read_pieces
+from stoker.wire.batch_columns import read_batches
+from stoker.wire.compression import Codec, compress
+from stoker.wire.record_batch import HEADER_SIZE, LENGTH_OFFSET, Record, build_batch
+
+body = b"\\x80\\xca\\xb5\\xee\\x01" + bytes(10_000_000)  # the length of the first record is 250,000,000
+batch = bytearray(build_batch([Record()], codec=Codec.ZSTD)[:HEADER_SIZE] + compress(Codec.ZSTD, body))
+struct.pack_into(">i", batch, 8, len(batch) - LENGTH_OFFSET)
+try:
+    list(read_pieces(read_batches(memoryview(batch + bytes(16)), len(batch)), np.arange(1)))
+    raise AssertionError("it was read")
+except CorruptRecords:
+    pass
+[peak] = [line for line in open("/proc/self/status") if line.startswith("VmHWM")]
+print(int(peak.split()[1]) // 1024)
+"""
+
+
+def test_a_record_that_only_claims_to_be_large_takes_no_memory() -> None:
+    reading = subprocess.run([sys.executable, "-c", CLAIM], stdout=subprocess.PIPE, check=True)
+    assert int(reading.stdout) <= MOST_MEGABYTES - 100
+
+
+JSON_MAPS = """
+import numpy as np
+import pyspark.worker
+from pyspark.sql.types import MapType, StringType, StructField, StructType
+from stoker.spark.columns import ByteColumn
+from stoker.spark.formats.json_decoding import JsonDecoder
+
+text = b'{"m":{%s}}' % b",".join(b'"k%d":"v%d"' % (number, number) for number in range(20))
+count = 8 * 1024 * 1024 // len(text)
+data = np.frombuffer(text * count + bytes(16), dtype=np.uint8)
+values = ByteColumn(data, np.arange(count) * len(text), np.full(count, len(text)))
+column = StructType([StructField("m", MapType(StringType(), StringType()))])
+assert not JsonDecoder(column).decode(values).reasons
+[peak] = [line for line in open("/proc/self/status") if line.startswith("VmHWM")]
+print(int(peak.split()[1]) // 1024)
+"""
+
+
+def test_json_that_python_reads_is_never_all_of_a_piece_in_objects() -> None:
+    reading = subprocess.run([sys.executable, "-c", JSON_MAPS], stdout=subprocess.PIPE, check=True)
+    assert int(reading.stdout) <= MOST_MEGABYTES - 100

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from stoker.client.admin.offsets import EARLIEST, LATEST, ListedOffset, list_offsets
+from stoker.client.admin.offsets import EARLIEST, EARLIEST_LOCAL, LATEST, ListedOffset, list_offsets
 from stoker.client.cluster import CONNECTION_FAILURES, Cluster
 from stoker.client.connection import MAX_RESPONSE_BYTES, Connection
 from stoker.client.errors import (
@@ -156,7 +156,7 @@ class RangeFetcher:
                     return self._taken(answer, memoryview(answer.records))
                 if answer is not None and self._reaches_the_end(answer):
                     empty_answers += 1
-                    if empty_answers > 1:  # all of the rest was compacted away
+                    if empty_answers > 1 and not self._is_elsewhere():  # all of the rest was compacted away
                         self.position = self._wanted.end
                         return None
                 failure = self._nothing_there(answer)
@@ -164,8 +164,11 @@ class RangeFetcher:
                 failure = lost
             except KafkaRefused as refused:
                 if refused.error_code is ErrorCode.OFFSET_OUT_OF_RANGE:
-                    raise self._offsets_gone() from None
-                if refused.error_code in _GONE:
+                    gone = self._offsets_gone()
+                    if not self._has_offset(gone):
+                        raise gone from None
+                    failure = refused
+                elif refused.error_code in _GONE:
                     failure = self._topic_gone()
                     seconds_at_first = seconds_at_first or attempt.seconds_left
                     if seconds_at_first - attempt.seconds_left > _SECONDS_UNTIL_GONE:
@@ -273,9 +276,19 @@ class RangeFetcher:
     def _reaches_the_end(self, answer: PartitionData) -> bool:
         return self._end_of(answer) >= self._wanted.end
 
+    def _is_elsewhere(self) -> bool:
+        """Whether the leader has to get what comes next from a remote storage: while it waits for that it sends nothing."""
+        partition = TopicPartition(self._wanted.topic, self._wanted.partition)
+        found = list_offsets(self._cluster, {partition: EARLIEST_LOCAL})[partition]
+        return self.position < found.offset if isinstance(found, ListedOffset) else found.error_code.retriable
+
     def _nothing_there(self, answer: PartitionData | None) -> ClientError:
         if answer is None:
             return CannotFetch(f"the leader gave no answer about {self._wanted}")
+        if self._reaches_the_end(answer):
+            return CannotFetch(
+                f"of {self._wanted} the leader sends nothing from {self.position} on, though it has more"
+            )
         topic, partition, _, _ = self._wanted
         return OffsetsGone(topic, partition, self.position, answer.log_start_offset, self._end_of(answer))
 
@@ -286,6 +299,10 @@ class RangeFetcher:
         if len(offsets) < len(found):
             return next(each for each in found if isinstance(each, KafkaRefused))
         return OffsetsGone(*partition, self.position, *offsets)
+
+    def _has_offset(self, gone: ClientError) -> bool:
+        """Whether the position is there nevertheless: who refused it was a leader that is none any more, and lags behind."""
+        return isinstance(gone, OffsetsGone) and gone.log_start_offset <= self.position < gone.end_offset
 
     def _refuse_another(self, topic_id: UUID) -> None:
         if self._topic_id not in (ZERO_UUID, topic_id) and topic_id != ZERO_UUID:

@@ -136,8 +136,9 @@ def _parts_of_packed(packed: memoryview, batches: BatchColumns, slot: Integers) 
         window = np.empty(len(rest) + size + PADDING, dtype=np.uint8)
         window[: len(rest)] = np.frombuffer(rest, dtype=np.uint8)
         filled = len(rest) + stream.fill(window.data[len(rest) : -PADDING])
-        window[filled:] = 0
         is_end = filled < len(window) - PADDING
+        window = window[: filled + PADDING]  # a record may claim to be much larger than it is
+        window[filled:] = 0
         if is_end and not filled:
             break
         columns = read_part(window, 0, filled, typical=typical, is_end=is_end)

@@ -155,23 +155,6 @@ class SchemaSource:
         schema_id = self._ask(f"registering a schema under {subject!r}", ask)
         return RegisteredSchema(schema_id, schema_type, text, {} if like is None else like.dependencies)
 
-    def lookup(self, subject: str, schema_type: str, text: str) -> RegisteredSchema | None:
-        """The schema under its id, if the subject has it."""
-        request = request_of(schema_type, text)
-        found = self._ask(f"a schema under {subject!r}", lambda client: client.lookup(subject, request))
-        return None if found is None else RegisteredSchema(int(found["id"]), schema_type, text, {})
-
-    def objections(self, subject: str, schema_type: str, text: str) -> list[str]:
-        """Why the subject would refuse the schema; none if it has no version yet."""
-        request = request_of(schema_type, text)
-        try:
-            answer = self._ask(f"a check with {subject!r}", lambda client: client.check(subject, request))
-        except SchemaNotFound:
-            return []
-        if answer.get("is_compatible"):
-            return []
-        return [str(each) for each in answer.get("messages") or ["it is not compatible"]]
-
     def _ask(self, what: str, question: Callable[[RegistryClient], _Answer]) -> _Answer:
         """Asked again, and the next URL, while nobody answers; what is refused is refused at once."""
         deadline = self._clock() + self._access.timeout_seconds

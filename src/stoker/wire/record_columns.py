@@ -8,7 +8,7 @@ numpy takes 0.06 s to import. Import this module where it is used, never at the 
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,6 @@ from stoker.wire.schema import Buffer
 from stoker.wire.varint_columns import LONGEST_VARINT, PADDING, Words, read_zigzags, words_of
 
 Flags = NDArray[np.bool_]
-
-_STEP_COST: Final = 200
-"""A step through many batches at once takes as long as so many steps through one of them."""
 
 
 def records_of(batches: BatchColumns, slots: Integers, limit: int) -> list[Buffer]:

@@ -224,6 +224,7 @@ ELSEWHERE = RegisteredSchema(11, "PROTOBUF", 'syntax="proto3"; package other; me
         (b"\0\0\0\0\7\1", "not a path to a message"),
         (b"\0\0\0\0\7\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80", "not a path to a message"),
         (b"\0\0\0\0\5\2\2", "no schema 5"),
+        (b"\0\xff\0\0\5\2\2", "a negative schema id"),
         (b"\0\0\0\0\x0a\0", "schema 10 is of type AVRO"),
         (b"\0\0\0\0\x0b\0", "it is a message other.Shapes, and shapes.Shapes is read"),
     ],

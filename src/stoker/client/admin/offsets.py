@@ -19,6 +19,8 @@ LATEST: Final = -1
 EARLIEST: Final = -2
 MAX_TIMESTAMP: Final = -3
 """The record with the highest timestamp (KIP-734)."""
+EARLIEST_LOCAL: Final = -4
+"""What is before it is in a remote storage (KIP-405); brokers without one say what EARLIEST is."""
 
 UNKNOWN_OFFSET: Final = -1
 _CLIENT: Final = -1

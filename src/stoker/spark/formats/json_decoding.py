@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.json as pj
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
@@ -25,6 +26,8 @@ HEADER_SIZE: Final = 5
 
 _CHUNK_ROWS: Final = 4096
 _CHUNK_BYTES: Final = 4 * 1024 * 1024
+_CHUNK_BYTES_APART: Final = 512 * 1024
+"""Of what Python reads: its objects take tens of times as much."""
 _MOST_EFFORT: Final = 64
 """When so much was spent on a chunk to find those that are refused, Python takes what is left of it."""
 _LEAST_EFFORT: Final = 4
@@ -32,6 +35,8 @@ _LEAST_EFFORT: Final = 4
 _EFFORT_TOLD, _EFFORT_GUESSED = 1, 4
 """Spent for one that the reader told, and for one that is looked for in either half."""
 _FEW: Final = 8
+_MOST_DIGITS: Final = 76
+"""Of Arrow's widest decimal."""
 _ROW: Final = re.compile(r" in row (\d+)$")
 _WHITE: Final = np.isin(np.arange(256), np.frombuffer(b" \t\r\n", dtype=np.uint8))
 _LONGEST_WHITE: Final = 4
@@ -64,7 +69,7 @@ class JsonDecoder:
                 pieces.read_one_by_one(rows[apart], byte_array(_some(texts, apart), pa.binary()))
                 others = np.delete(np.arange(len(rows)), apart)
                 rows, texts = rows[others], _some(texts, others)
-            for chunk in _chunks(texts.lengths):
+            for chunk in _chunks(texts.lengths, _CHUNK_BYTES):
                 pieces.read_together(rows[chunk], _lines(_some(texts, chunk)), self._read_many)
         self._patience = pieces.patience
         return pieces.joined(len(values))
@@ -84,15 +89,16 @@ class _Pieces:
         self._reasons: list[str] = []
 
     def read_one_by_one(self, rows: Integers, texts: pa.BinaryArray) -> None:
-        found: list[Any] = []
-        for row, text in zip(rows.tolist(), texts.to_pylist(), strict=True):
-            try:
-                found.append(self._read_one(text))
-            except ValueError as problem:
-                found.append(None)
-                self._bad.append(row)
-                self._reasons.append(str(problem))
-        self._add(rows, pa.array(found, type=self._type))
+        for some in _chunks(pc.binary_length(texts).to_numpy(), _CHUNK_BYTES_APART):
+            found: list[Any] = []
+            for row, text in zip(rows[some].tolist(), texts[some].to_pylist(), strict=True):
+                try:
+                    found.append(self._read_one(text))
+                except ValueError as problem:
+                    found.append(None)
+                    self._bad.append(row)
+                    self._reasons.append(str(problem))
+            self._add(rows[some], pa.array(found, type=self._type))
 
     def read_together(self, rows: Integers, lines: pa.BinaryArray, read: _LineReader) -> None:
         """Texts that begin with `{` and end with `}`, and the end of a line behind each.
@@ -180,11 +186,17 @@ def _line_reader(arrow_type: pa.StructType) -> _LineReader:
 
 
 def _read_type(arrow_type: pa.DataType) -> pa.DataType:
-    """What Arrow reads: dates only as numbers, so they are read as text and cast."""
+    """What Arrow reads: dates only as numbers, so they are read as text and cast.
+
+    Of decimals it counts the digits before it moves the point, and what is too large by then is another number. So they
+    are read with room for all zeros that may come, and cast, which is refused if they have too many digits.
+    """
     if pa.types.is_struct(arrow_type):
         return pa.struct([field.with_type(_read_type(field.type)) for field in arrow_type])
     if pa.types.is_list(arrow_type):
         return pa.list_(arrow_type.value_field.with_type(_read_type(arrow_type.value_type)))
+    if pa.types.is_decimal(arrow_type):
+        return pa.decimal256(_MOST_DIGITS - arrow_type.scale, arrow_type.scale)
     return pa.string() if pa.types.is_date(arrow_type) else arrow_type
 
 
@@ -221,12 +233,12 @@ def _some(values: ByteColumn, rows: Integers | slice) -> ByteColumn:
     return ByteColumn(values.data, values.starts[rows], values.lengths[rows])
 
 
-def _chunks(lengths: Integers) -> Iterator[slice]:
+def _chunks(lengths: Integers, most_bytes: int) -> Iterator[slice]:
     """Rows that are read together: not more than stay near, and a large one alone."""
     ends = np.concatenate(([0], np.cumsum(lengths)))
     start = 0
     while start < len(lengths):
-        end = int(np.searchsorted(ends, ends[start] + _CHUNK_BYTES, side="right")) - 1
+        end = int(np.searchsorted(ends, ends[start] + most_bytes, side="right")) - 1
         end = min(max(end, start + 1), start + _CHUNK_ROWS, len(lengths))
         yield slice(start, end)
         start = end

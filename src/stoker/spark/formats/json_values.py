@@ -8,7 +8,7 @@ import base64
 import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any, Final
 
 from pyspark.sql.types import (
@@ -48,6 +48,8 @@ _NOT_NUMBERS: Final = {
 """What Spark writes into strings, since JSON has no numbers for it."""
 _LARGEST_EXACT: Final = 2**53
 """Up to here a number with a point or an exponent may stand for an integer."""
+_WIDE: Final = Context(prec=40, rounding=ROUND_HALF_UP)
+"""Spark's decimals have up to 38 digits, and Python's by default 28."""
 _SHOWN: Final = 60
 
 
@@ -185,9 +187,9 @@ def _decimal_reader(column: DecimalType, path: str) -> Reader:
             if isinstance(value, bool | float):
                 raise ValueError
             exact = Decimal(value)
-            if abs(exact) < limit:
-                rounded = exact.quantize(unit, rounding=ROUND_HALF_UP)
-                if abs(rounded) < limit:
+            if exact.copy_abs() < limit:
+                rounded = exact.quantize(unit, context=_WIDE)
+                if rounded.copy_abs() < limit:
                     return rounded
         except (InvalidOperation, ValueError, TypeError):
             pass

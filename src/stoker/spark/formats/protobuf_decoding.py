@@ -164,6 +164,8 @@ class ProtobufDecoder:
 
     def _problem(self, schema_id: int, path: bytes) -> str:
         """Why records of that schema and message cannot be read, if so; what may be better later is asked again."""
+        if schema_id >= 1 << 31:
+            return "a negative schema id"
         key = (schema_id, path)
         known = self._known.get(key)
         if known is not None:
