@@ -222,6 +222,19 @@ def test_more_tasks_than_the_last_time(query: Query) -> None:
     assert query.read() == Counter(range(20))
 
 
+def test_a_batch_that_fails_leaves_nothing_open(query: Query) -> None:
+    """What a task has prepared is aborted when another one fails, and written by the next run."""
+    query.task(0, 0, range(10)).perform()
+    prepared = query.task(0, 1, range(10, 20), "second").perform()
+    assert prepared.prepared is not None
+    exactly_once.abandon(query.properties, [None, prepared])
+    assert query.read() == Counter(range(10))
+    query.finish(query.perform(0, [range(10), range(10, 20)], "third"))
+    assert query.read() == Counter(range(20))
+    exactly_once.abandon(query.properties, [prepared])
+    assert query.read() == Counter(range(20))
+
+
 def test_another_number_of_tasks_for_the_next_batch(query: Query) -> None:
     query.finish(query.perform(0, [A]))
     query.finish(query.perform(1, [B, C, []]))

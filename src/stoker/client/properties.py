@@ -21,6 +21,9 @@ _NUMBERS: Final = {
     "retry.backoff.ms": 100,
     "retry.backoff.max.ms": 1_000,
 }
+_LARGEST: Final = 2**31 - 1
+_DIGITS: Final = 18
+"""Of which the first are enough to see that a number is too large."""
 _ACCEPTED_PREFIXES: Final = ("sasl.", "ssl.", "metric.reporters", "metrics.", "security.")
 _ACCEPTED: Final = frozenset(
     [
@@ -110,6 +113,7 @@ def _number(given: Mapping[str, str], name: str) -> int:
     text = given.get(name)
     if text is None:
         return _NUMBERS[name]
-    if not text.strip().isdecimal():
-        raise InvalidClientProperty(f"{name}={text} is not a number of milliseconds")
-    return int(text)
+    stripped = text.strip()
+    if not (stripped.isascii() and stripped.isdecimal() and int(stripped[:_DIGITS]) <= _LARGEST):
+        raise InvalidClientProperty(f"{name}={text} is not a number of milliseconds, 0 to {_LARGEST}")
+    return int(stripped)

@@ -9,6 +9,7 @@ with exactly_once.task(properties, sink_id=query_id, run=run_id, batch=7, task=3
     task.outcome                            # for the driver
 
 exactly_once.finish(properties, outcomes)   # in the driver, when all tasks are done
+exactly_once.abandon(properties, outcomes)  # or when one of them failed
 
 docs/adr/0013-exactly-once-sink.md says why it is done so, and in which order.
 """
@@ -120,10 +121,7 @@ def finish(properties: ClientProperties, outcomes: Sequence[TaskOutcome | None])
         written = _written_by_earlier_runs(transactions, names, run, batch)
         missing = sorted(written - {each.task for each in outcomes if each is not None and each.is_replay})
         if missing:
-            for each in prepared:
-                assert each.prepared is not None
-                with suppress(ClientError):
-                    transactions.abort(each.prepared.transaction)
+            _abort_prepared(transactions, prepared)
             raise NotExactlyOnce(
                 f"batch {batch} of query {sink_id} was written in part by a run with more tasks: task {missing[0]} wrote rows of it, and now "
                 f"there is no such task or it has no rows. {_SAME_ROWS}"
@@ -132,6 +130,21 @@ def finish(properties: ClientProperties, outcomes: Sequence[TaskOutcome | None])
             assert each.prepared is not None
             with _explained(sink_id, batch, each.task):
                 transactions.commit(each.prepared.transaction, each.prepared.partitions, names.place(each.task))
+
+
+def abandon(properties: ClientProperties, outcomes: Sequence[TaskOutcome | None]) -> None:
+    """In the driver, when a batch has failed: let nobody wait for what its tasks have prepared."""
+    if any(each is not None and each.prepared is not None for each in outcomes):
+        with suppress(ClientError), _connected(properties) as transactions:
+            _abort_prepared(transactions, outcomes)
+
+
+def _abort_prepared(transactions: SinkTransactions, outcomes: Sequence[TaskOutcome | None]) -> None:
+    """One that was committed meanwhile stays so: it is refused."""
+    for each in outcomes:
+        if each is not None and each.prepared is not None:
+            with suppress(ClientError):
+                transactions.abort(each.prepared.transaction)
 
 
 class Task:
@@ -289,7 +302,8 @@ class Task:
 
 _SAME_ROWS: Final = (
     "A batch that is run again must give each task the same rows: start the query with the number of partitions, the options and "
-    "the query that it had, and change them when the batch is done. Nothing was written twice"
+    "the query that it had, and by the schemas that it had (value.schema.version, if a newer one was registered), and change "
+    "them when the batch is done. Nothing was written twice"
 )
 
 

@@ -54,7 +54,10 @@ class BatchWriter(DataSourceArrowWriter):
         return write_task(self._plan, iterator, SinkTask.of_write(self._plan))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        _finish(self._plan, messages)
+        exactly_once.finish(self._plan.options.properties, _outcomes(messages))
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        exactly_once.abandon(self._plan.options.properties, _outcomes(messages))
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -67,7 +70,10 @@ class StreamWriter(DataSourceStreamArrowWriter):
         return write_task(self._plan, iterator, SinkTask.of_query())
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        _finish(self._plan, messages)
+        exactly_once.finish(self._plan.options.properties, _outcomes(messages))
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        exactly_once.abandon(self._plan.options.properties, _outcomes(messages))
 
 
 def batch_writer(given: Mapping[str, str], schema: StructType, overwrite: bool) -> BatchWriter:
@@ -156,10 +162,9 @@ def _one_by_one(first: list[pa.RecordBatch], rest: Iterator[pa.RecordBatch]) -> 
     yield from rest
 
 
-def _finish(plan: SinkPlan, messages: list[WriterCommitMessage | None]) -> None:
-    if plan.options.delivery is Delivery.EXACTLY_ONCE:
-        outcomes = [each.outcome for each in messages if isinstance(each, Written)]
-        exactly_once.finish(plan.options.properties, outcomes)
+def _outcomes(messages: list[WriterCommitMessage | None]) -> list[TaskOutcome | None]:
+    """A task that failed has no message."""
+    return [each.outcome for each in messages if isinstance(each, Written)]
 
 
 def _write_nothing(plan: SinkPlan, task: SinkTask) -> Written:
