@@ -22,4 +22,4 @@ class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it ships without 
         return SPARK if self._uses_session(file) else file
 
     def _names_it(self, file: str) -> bool:
-        return '"SparkSession"' in (self._root / file).read_text()
+        return "SparkSession" in (self._root / file).read_text()

@@ -70,7 +70,9 @@ class Topics:
     def __init__(self, bootstrap_servers: str) -> None:
         self.bootstrap_servers = bootstrap_servers
         self.admin = AdminClient({"bootstrap.servers": bootstrap_servers})
-        self._producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 5, "log_level": 0})
+        self._producer = Producer(
+            {"bootstrap.servers": bootstrap_servers, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
+        )  # which keeps the order, also if a new topic has no leader yet
 
     def create(self, name: str | None = None, *, partitions: int = 1, **configs: str) -> Topic:
         """Its records stay, however old their timestamps say they are."""
