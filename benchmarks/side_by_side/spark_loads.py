@@ -51,6 +51,21 @@ def orders(spark: SparkSession, connector: Connector, place: Place, topic: str) 
     return read(spark, connector, place.broker, topic).select(*METADATA, value)
 
 
+def amounts(spark: SparkSession, connector: Connector, place: Place, topic: str) -> DataFrame:
+    """Of a topic of orders nothing but who ordered for how much: `value` with two fields."""
+    if connector is STOKER:
+        return (
+            spark.read.format(connector.format)
+            .schema(f"value {spark_topics.AMOUNT_TYPE}")
+            .options(**{"kafka.bootstrap.servers": place.broker.brokers, "subscribe": topic})
+            .options(**{"value.format": "avro", "schema.registry.url": place.registry_url})
+            .load()
+        )
+    body = f.expr("substring(value, 6)")
+    value = from_avro(body, spark_topics.ORDER_SCHEMA, {"avroSchema": spark_topics.AMOUNT_SCHEMA}).alias("value")
+    return read(spark, connector, place.broker, topic).select(value)
+
+
 def events(spark: SparkSession, connector: Connector, place: Place, topic: str) -> DataFrame:
     """A topic of JSON, decoded: four columns of metadata, and `value`."""
     if connector is STOKER:

@@ -114,9 +114,19 @@ READINGS = {
         ending=_to_sums,
         target=_faster(2.5),
     ),
+    "fields": Reading(
+        title="The same, with only these fields read",
+        settings="Both are told that nothing but the customer and the amount is wanted: Stoker's source by `.schema(...)`, `from_avro` "
+        "by a reader's schema (`avroSchema`).",
+        count=ORDERS,
+        topic=Place.orders,
+        rows=spark_loads.amounts,
+        ending=_to_sums,
+        target=_faster(2.5),
+    ),
     "parquet": Reading(
         title="A topic to Parquet",
-        settings="The same orders and columns, to Parquet files with Spark's defaults.",
+        settings="The orders with all their fields and the same four columns beside them, to Parquet files with Spark's defaults.",
         count=ORDERS,
         topic=Place.orders,
         rows=spark_loads.orders,

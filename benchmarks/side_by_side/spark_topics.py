@@ -25,21 +25,17 @@ LARGE_BATCH_BYTES = 50_000_000
 LARGE_RECORD_BYTES = 45_000_000
 LARGE_BATCHES = 6
 
-ORDER_SCHEMA = json.dumps(
-    {
-        "type": "record",
-        "name": "Order",
-        "fields": [
-            {"name": "order_id", "type": "string"},
-            {"name": "customer_id", "type": "string"},
-            {"name": "amount", "type": "double"},
-            {"name": "currency", "type": "string"},
-            {"name": "created_at", "type": "long"},
-            {"name": "status", "type": "string"},
-        ],
-    }
-)
-ORDER_TYPE = "struct<order_id: string, customer_id: string, amount: double, currency: string, created_at: bigint, status: string>"
+_FIELDS = [
+    {"name": "order_id", "type": "string"},
+    {"name": "customer_id", "type": "string"},
+    {"name": "amount", "type": "double"},
+    {"name": "currency", "type": "string"},
+    {"name": "created_at", "type": "long"},
+    {"name": "status", "type": "string"},
+]
+ORDER_SCHEMA = json.dumps({"type": "record", "name": "Order", "fields": _FIELDS})
+AMOUNT_SCHEMA = json.dumps({"type": "record", "name": "Order", "fields": _FIELDS[1:3]})
+AMOUNT_TYPE = "struct<customer_id: string, amount: double>"
 EVENT_TYPE = (
     "struct<order_id: string, customer_id: string, amount: double, currency: string, created_at: bigint, status: string, "
     "quantity: bigint, express: boolean, city: string, note: string>"
