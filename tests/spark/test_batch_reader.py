@@ -10,10 +10,14 @@ from confluent_kafka import TopicPartition as Place
 from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, InputPartition, LessThan
 from pyspark.sql.types import ArrayType, BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
+from stoker.client.cluster import Cluster
 from stoker.client.cluster_pool import close_idle_clusters
+from stoker.client.properties import client_properties
 from stoker.spark.batch_reader import BatchReader, FilteringBatchReader
 from stoker.spark.data_source import StokerDataSource
 from stoker.spark.errors import BadRecord, DataLost, InvalidOption
+from stoker.wire.record_batch import Record, build_batch
+from tests.client.written_batches import write_batches
 from tests.spark.topics import NOON, WAIT_SECONDS, Sent, Topic, Topics, written
 
 
@@ -269,3 +273,16 @@ def test_filters_and_given_offsets_go_together(numbers: Topic) -> None:
     reader = FilteringBatchReader(plain._options, plain._rows)
     reader.pushFilters([EqualTo(("partition",), 0)])
     assert values(reader) == ["2", "4", "6", "8"]
+
+
+@pytest.mark.parametrize(("size", "lengths"), [(5_000_000, [0, 1, 1]), (5, [2])])
+def test_a_large_batch_is_not_the_first_that_pyspark_gets(topics: Topics, size: int, lengths: list[int]) -> None:
+    """It keeps that one until the task ends."""
+    topic = topics.create(max_message_bytes="6000000")
+    with Cluster(client_properties(topic.bootstrap_servers)) as cluster:
+        write_batches(cluster, topic.name, *[build_batch([Record(value=bytes(size))])] * 2)
+    reader = batch_reader(topic)
+    [task] = reader.partitions()
+    batches = list(reader.read(task))
+    assert [len(batch) for batch in batches] == lengths
+    assert len({batch.schema for batch in batches}) == 1

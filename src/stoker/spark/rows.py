@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _LOGGER: Final = logging.getLogger(__name__)
 _MUCH: Final = 4 * 1024 * 1024
-"""Bytes of a task in comparison to which it is no work to allocate the memory anew."""
+"""Bytes of a task, or of a batch, in comparison to which it is no work to allocate memory anew, or to make one batch more."""
 
 
 class RangeToRead(InputPartition):
@@ -63,6 +63,8 @@ class RowReader:
             batch = columns.batch(selected)
             del selected
             if batch.num_rows:
+                if not size and batch.nbytes > _MUCH:
+                    yield columns.empty()  # pyspark keeps the first one for as long as the task takes
                 size += batch.nbytes
                 yield batch
             del batch
@@ -137,6 +139,9 @@ class _Columns:
         if len(bad.rows) and self._on_error is OnError.DROP:
             return self._without(batch, records, bad)
         return batch
+
+    def empty(self) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays([pa.array([], each.type) for each in self._schema], schema=self._schema)
 
     def tell_dropped(self, wanted: PartitionRange) -> None:
         if self._dropped:
