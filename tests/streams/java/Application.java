@@ -10,7 +10,8 @@ import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThr
  * A topology against a broker, exactly once. Each option is a setting of Kafka Streams, with dashes for its dots:
  * --bootstrap-servers A --application-id I --state-dir D --num-stream-threads 2.
  *
- * <p>It prints RUNNING when it first is, and closes at the end of its input or at SIGTERM. It ends with status 1 when a thread fails.
+ * <p>It prints RUNNING each time it comes to be, and closes at the end of its input or at SIGTERM. It ends with status 1 when a
+ * thread fails.
  */
 final class Application {
     static void run(List<String> arguments) throws Exception {

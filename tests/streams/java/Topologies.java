@@ -321,7 +321,10 @@ public final class Topologies {
 
     private static void globalEnrichment(StreamsBuilder builder) {
         orders(builder)
-                .join(builder.<String, JsonNode>globalTable("regions"), (key, order) -> Json.text(order, "region"), pair("order", "region"))
+                .join(
+                        builder.<String, JsonNode>globalTable("regions"),
+                        (key, order) -> Json.text(order, "region"),
+                        pair("order", "region"))
                 .to("enriched");
     }
 
