@@ -8,9 +8,18 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
-from pyspark.sql.types import BinaryType, DataType, StructField, StructType
+from pyspark.sql.types import BinaryType, DataType, LongType, StructField, StructType
 
-from stoker.spark.source_schema import ERROR, ERROR_TYPE, HEADERS, HEADERS_TYPE, METADATA, check_columns
+from stoker.spark.source_schema import (
+    ERROR,
+    ERROR_TYPE,
+    ERROR_WITH_RECORD_TYPE,
+    HEADERS,
+    HEADERS_TYPE,
+    METADATA,
+    STREAM_TIME,
+    check_columns,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter
@@ -83,6 +92,7 @@ class StokerDataSource(DataSource):
             properties=options.properties,
             isolation=options.isolation,
             fail_on_data_loss=options.fail_on_data_loss,
+            event_time=self._event_time(options),
         )
 
     def _find_schemas(self, options: "SourceOptions", wanted: dict[str, DataType]) -> None:
@@ -117,8 +127,18 @@ class StokerDataSource(DataSource):
         if options.include_headers:
             columns[HEADERS] = HEADERS_TYPE
         if options.on_error is OnError.COLUMN:
-            columns[ERROR] = ERROR_TYPE
+            columns[ERROR] = ERROR_WITH_RECORD_TYPE if options.error_record else ERROR_TYPE
+        if options.stream_time is not None:
+            columns[STREAM_TIME] = LongType()
         return columns
+
+    def _event_time(self, options: "SourceOptions") -> tuple[str, ...] | None:
+        """The path of the column that `streamTime` is made of. Raises InvalidOption."""
+        if options.stream_time is None:
+            return None
+        from stoker.spark.event_time import event_time_path
+
+        return event_time_path(options.stream_time, None if self._value is None else self._value.type)
 
 
 def _topics(options: "SourceOptions") -> list[str]:

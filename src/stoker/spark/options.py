@@ -80,6 +80,8 @@ OPTIONS: Final = (
     Option("key.schema.version", "latest", "The same for keys."),
     Option("value.message", "", "The message of a Protobuf schema that values are, by name; the first of it if not given."),
     Option("key.message", "", "The same for keys."),
+    Option("error.record", "false", "With `on.error=column`: the column `error` also has the record itself, as `timestamp`, `key` and `value` (bytes)."),
+    Option("streamTime", "", "Add the column `streamTime`: the largest event time, in milliseconds, of the record and of those before it that the task reads of the partition. The event time is `timestamp`, or a field of the value, such as `value.ordered_at` (timestamp, or milliseconds as bigint)."),
     Option("on.error", "fail", "What is done about a record that cannot be decoded: `fail`; `column`: nulls, and the reason in the column `error`; `drop`: it is left out, and the task logs how many were."),
 )  # fmt: skip
 
@@ -171,6 +173,8 @@ class SourceOptions:
     key_format: str | None
     value_format: str | None
     on_error: OnError
+    error_record: bool
+    stream_time: str | None
     given: Mapping[str, str] = field(repr=False)
     """By lower-case names."""
 
@@ -223,6 +227,8 @@ def source_options(given: Mapping[str, str]) -> SourceOptions:
         key_format=_format(options, "key"),
         value_format=_format(options, "value"),
         on_error=options.choice("on.error", OnError, OnError.FAIL),
+        error_record=options.flag("error.record", default=False),
+        stream_time=options.text("streamTime") or None,
         given=options.values,
     )
 

@@ -15,13 +15,14 @@ from pyspark.sql.types import StructType
 from stoker.client.errors import OffsetsGone, TopicGone
 from stoker.client.fetching import Isolation, PartitionRange
 from stoker.client.properties import ClientProperties
-from stoker.spark.columns import ByteColumn, Decoded, Decoder
+from stoker.spark.columns import ByteColumn, Decoded, Decoder, byte_array, microseconds
 from stoker.spark.data_loss import DataLoss
 from stoker.spark.errors import BadRecord
+from stoker.spark.event_time import StreamTime
 from stoker.spark.filters import Conditions
 from stoker.spark.options import OnError
-from stoker.spark.records import Records, raw_arrays, read_records
-from stoker.spark.source_schema import ERROR, HEADERS
+from stoker.spark.records import TIMESTAMP, Records, raw_arrays, read_records
+from stoker.spark.source_schema import ERROR, HEADERS, STREAM_TIME
 from stoker.spark.worker_memory import give_back
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class RowReader:
     properties: ClientProperties
     isolation: Isolation
     fail_on_data_loss: bool
+    event_time: tuple[str, ...] | None = None
+    """Of which column `streamTime` is made, if it is wanted."""
 
     def read(self, task: RangeToRead) -> Iterator[pa.RecordBatch]:
         """Raises BadRecord and DataLost if that is wanted, and ClientError."""
@@ -114,6 +117,7 @@ class _Columns:
             for side, schema in (("key", reader.key), ("value", reader.value))
             if schema is not None and (side in names or ERROR in names)
         }
+        self._stream_time = StreamTime(reader.event_time) if reader.event_time is not None else None
         self._dropped = 0
         self._first_dropped = ""
 
@@ -130,11 +134,13 @@ class _Columns:
                 f"cannot be decoded: {bad.reasons[0]}. on.error=column turns such records into nulls with the reason beside "
                 "them, on.error=drop leaves them out"
             )
-        raw = [name for name in self._schema.names if name not in decoded and name != ERROR]
+        raw = [name for name in self._schema.names if name not in decoded and name not in (ERROR, STREAM_TIME)]
         arrays = dict(zip(raw, raw_arrays(records, raw), strict=True))
         arrays |= {side: found.column for side, found in decoded.items()}
         if ERROR in self._schema.names:
             arrays[ERROR] = _errors(records, bad, self._schema.field(ERROR).type)
+        if STREAM_TIME in self._schema.names and self._stream_time is not None:
+            arrays[STREAM_TIME] = self._stream_time.after(records.timestamps, arrays.get("value"))
         batch = pa.RecordBatch.from_arrays([arrays[name] for name in self._schema.names], schema=self._schema)
         if len(bad.rows) and self._on_error is OnError.DROP:
             return self._without(batch, records, bad)
@@ -207,6 +213,10 @@ def _errors(records: Records, bad: _Bad, kind: pa.DataType) -> pa.Array:
         "partition": pa.array(np.full(len(bad.rows), records.partition, dtype=np.int32)),
         "offset": pa.array(records.offsets[bad.rows]),
     }
+    if "value" in kind.names:
+        fields["timestamp"] = pa.array(microseconds(records.timestamps[bad.rows])).view(TIMESTAMP)
+        fields["key"] = byte_array(_taken(records.keys, bad.rows), pa.binary())
+        fields["value"] = byte_array(_taken(records.values, bad.rows), pa.binary())
     errors = pa.StructArray.from_arrays([fields[field.name] for field in kind], fields=list(kind))
     places = np.zeros(len(records), dtype=np.int64)
     places[bad.rows] = np.arange(len(bad.rows))

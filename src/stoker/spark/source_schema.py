@@ -18,6 +18,7 @@ from stoker.spark.errors import InvalidOption
 
 HEADERS: Final = "headers"
 ERROR: Final = "error"
+STREAM_TIME: Final = "streamTime"
 
 METADATA: Final[dict[str, DataType]] = {
     "topic": StringType(),
@@ -35,6 +36,15 @@ ERROR_TYPE: Final = StructType(
         StructField("offset", LongType()),
     ]
 )
+ERROR_WITH_RECORD_TYPE: Final = StructType(
+    [
+        *ERROR_TYPE,
+        StructField("timestamp", TimestampType()),
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+    ]
+)
+"""With `error.record`: the bad record itself, as it is in the log."""
 
 
 def check_columns(schema: StructType, columns: dict[str, DataType]) -> None:

@@ -1,0 +1,246 @@
+"""One micro-batch: its input, its state and its clocks, and the DataFrames that nodes have become."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from stoker.streams.columns import PARTITION
+from stoker.streams.nodes import Node, Rekey, StreamSource, TableNode, TopicSource, in_order
+from stoker.streams.state.directory import StateDirectory
+from stoker.streams.state.manifest import Manifest, StoreFiles
+from stoker.streams.state.store import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, Observation, SparkSession
+
+    from stoker.streams.compiler.frames import TableFrame
+
+NEVER: Final = -(2**62)
+"""A stream time before any record."""
+EVERYWHERE: Final = "*"
+_COARSE_MS: Final = 600_000
+
+
+class Inputs(Protocol):
+    """Where the rows of a micro-batch come from."""
+
+    def frame(self, spark: "SparkSession", source: TopicSource) -> "DataFrame":
+        """`key`, `value`, `topic`, `partition`, `offset`, `timestamp`, `streamTime`; `headers` and `error` if the source has them."""
+
+    def partitions(self, topic: str) -> list[int]:
+        """Of which there is something in this batch."""
+
+
+class Batch:
+    """What a micro-batch knows while it is compiled and run; used by one thread."""
+
+    def __init__(
+        self,
+        spark: "SparkSession",
+        *,
+        number: int,
+        inputs: Inputs,
+        directory: StateDirectory,
+        manifest: Manifest,
+        shared: frozenset[Node] = frozenset(),
+        is_dry: bool = False,
+    ) -> None:
+        self.spark = spark
+        self.number = number
+        self.inputs = inputs
+        self.manifest = manifest
+        """Of the batch before."""
+        self.is_dry = is_dry
+        """Only to see whether it can be: nothing is read, nothing written."""
+        self._directory = directory
+        self._shared = shared
+        """Nodes of whose rows more than one job is made: these are kept while the batch lasts."""
+        self._made: dict[Node, Any] = {}
+        self._kept: list[DataFrame] = []
+        self._observations: dict[str, Observation] = {}
+        self._observed: dict[str, dict[str, Any]] = {}
+        self._clocks: dict[str, dict[int, int]] = {}
+        self.stores: dict[str, tuple[Store, DataFrame]] = {}
+        self.expiry: dict[str, Column] = {}
+        """By store: which rows still count."""
+        self.late_rows: dict[Node, DataFrame] = {}
+        self.watermarks: dict[str, dict[str, int]] = {name: dict(each) for name, each in manifest.watermarks.items()}
+
+    # -- nodes
+
+    def stream(self, node: Node) -> "DataFrame":
+        """The rows of a stream node."""
+        made: DataFrame = self._compiled(node)
+        return made
+
+    def table(self, node: Node) -> "TableFrame":
+        """The changes of a table node."""
+        made: TableFrame = self._compiled(node)
+        return made
+
+    def _compiled(self, node: Node) -> Any:
+        from stoker.streams.compiler import COMPILERS
+
+        if node not in self._made:
+            made = COMPILERS[type(node)](self, node)
+            if node in self._shared and not self.is_dry and not isinstance(node, TableNode):
+                made = self.keep(made)
+            self._made[node] = made
+        return self._made[node]
+
+    def keep(self, frame: "DataFrame") -> "DataFrame":
+        """Computed once, however often it is used in this batch."""
+        if not self.is_dry:
+            self._kept.append(frame.persist())
+        return frame
+
+    def release(self) -> None:
+        for frame in self._kept:
+            frame.unpersist()
+        self._kept.clear()
+
+    # -- state
+
+    def store(self, name: str, keys: list[str]) -> Store:
+        files = self.manifest.stores.get(name, StoreFiles())
+        return Store(self.spark, self._directory, name, files, keys, self.number)
+
+    def write(
+        self, store: Store, rows: "DataFrame", expiry: "Column | None" = None, but: Sequence[str] = ()
+    ) -> "DataFrame":
+        """The changed rows of a store, from now on as they are in its files.
+
+        Rows that do not meet `expiry` may be forgotten; columns in `but` are of this batch alone.
+        """
+        if expiry is not None:
+            self.expiry[store.name] = expiry
+        written = rows if self.is_dry else store.write(rows)
+        self.stores[store.name] = store, written.drop(*but)
+        return written
+
+    def write_bases(self) -> dict[str, StoreFiles]:
+        """The files of each store after this batch; those with many parts are written anew."""
+        for name, (store, like) in self.stores.items():
+            if store.needs_base():
+                store.write_base(like, self.expiry.get(name))
+        return {name: store.after for name, (store, _) in self.stores.items()}
+
+    # -- what is counted on the way
+
+    def observe(self, frame: "DataFrame", name: str, **columns: "Column") -> "DataFrame":
+        """Aggregates of rows that some job computes anyway; `observed` gives them when it has."""
+        if self.is_dry or name in self._observations:
+            return frame
+        from pyspark.sql import Observation
+
+        self._observations[name] = Observation(f"{name}-{self.number}")
+        return frame.observe(self._observations[name], *[column.alias(each) for each, column in columns.items()])
+
+    def observed(self, name: str) -> dict[str, Any]:
+        """To be asked for when a job has used the frame. Nothing if the frame was never made."""
+        if name not in self._observed:
+            observation = self._observations.get(name)
+            self._observed[name] = dict(observation.get) if observation is not None else {}
+        return self._observed[name]
+
+    def late_count(self, store: str) -> int:
+        """Of the node with this store."""
+        return int(self.observed(late_name(store)).get("late", 0))
+
+    # -- clocks
+
+    def clock_before(self, topic: str) -> dict[int, int]:
+        """Stream times of the topic's partitions before this batch."""
+        return self.manifest.clocks.get(topic, {})
+
+    def clock_after(self, source: TopicSource) -> dict[int, int]:
+        """The same after it; to be asked for when a job has read the topic, or when none will."""
+        topic = source.topic
+        if topic not in self._clocks:
+            clock = dict(self.clock_before(topic))
+            if self.inputs.partitions(topic):
+                found = self.observed(clock_name(topic)) or self._read_clock(source)
+                for partition in self.inputs.partitions(topic):
+                    time = found.get(f"{CLOCK}{partition}")
+                    if time is not None:
+                        clock[partition] = max(clock.get(partition, NEVER), int(time))
+            self._clocks[topic] = clock
+        return self._clocks[topic]
+
+    def _read_clock(self, source: TopicSource) -> dict[str, Any]:
+        """For a batch that was computed before, and is only written out now."""
+        frame = self.inputs.frame(self.spark, source)
+        found = frame.agg(
+            *[column.alias(name) for name, column in clock_columns(self.inputs.partitions(source.topic)).items()]
+        )
+        return found.collect()[0].asDict()
+
+    def advance_watermark(self, node: Node, name: str) -> tuple[dict[str, int], dict[str, int]]:
+        """Up to where the windows of a node are closed: before this batch, and now that its rows have been seen.
+
+        Each partition by its own clock, if the rows of a key come from one partition; else all by the slowest of those
+        that had rows. The clocks of several topics count as the slowest of them.
+        """
+        before = dict(self.manifest.watermarks.get(name, {}))
+        if self.is_dry:
+            return before, before
+        seen: dict[int, int] = {}
+        for source in {each.topic: each for each in in_order([node]) if isinstance(each, StreamSource)}.values():
+            clock = self.clock_after(source)
+            for partition in self.inputs.partitions(source.topic):
+                time = clock.get(partition, NEVER)
+                seen[partition] = min(seen.get(partition, time), time)
+        after = dict(before)
+        if keeps_partitions(node):
+            for partition, time in seen.items():
+                after[str(partition)] = max(after.get(str(partition), NEVER), time)
+        elif seen:
+            after[EVERYWHERE] = max(after.get(EVERYWHERE, NEVER), min(seen.values()))
+        self.watermarks[name] = after
+        return before, after
+
+
+CLOCK: Final = "clock_"
+
+
+def clock_name(topic: str) -> str:
+    """Of the observation that has the clock of a topic."""
+    return f"clock of {topic}"
+
+
+def late_name(store: str) -> str:
+    """Of the observation that counts the late rows of a store."""
+    return f"late for {store}"
+
+
+def clock_columns(partitions: list[int]) -> "dict[str, Column]":
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return {f"{CLOCK}{each}": F.max(F.when(F.col("partition") == each, F.col("streamTime"))) for each in partitions}
+
+
+def keeps_partitions(node: Node) -> bool:
+    """Whether the rows of a key come from one partition: nothing between the topic and the node has changed the keys."""
+    return not any(isinstance(each, Rekey) or getattr(each, "keys", None) is not None for each in in_order([node]))
+
+
+def by_partition(times: Mapping[str, int], otherwise: int = NEVER) -> "Column":
+    """A time of each row, by its partition, from what is known of partitions; one of all is under `*`."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if EVERYWHERE in times:
+        return F.get(_listed([times[EVERYWHERE]]), F.coalesce(F.col(PARTITION), F.lit(0)) * 0)
+    highest = max((int(each) for each in times), default=0)
+    listed = _listed([times.get(str(each), otherwise) for each in range(highest + 1)])
+    return F.coalesce(F.get(listed, F.col(PARTITION)), F.lit(otherwise))
+
+
+def _listed(times: list[int]) -> "Column":
+    """Of numbers that change with every batch Spark would compile new code each time; of an array it does not."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.array(*[F.lit(each).cast("bigint") for each in times])
+
+
+def coarse(time: int) -> int:
+    """A bound for what is forgotten, which changes rarely, for the same reason."""
+    return time // _COARSE_MS * _COARSE_MS

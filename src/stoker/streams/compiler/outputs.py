@@ -1,0 +1,51 @@
+"""Where rows leave the application: topics, Parquet files, functions."""
+
+from typing import TYPE_CHECKING, Any
+
+from stoker.streams import nodes
+from stoker.streams.columns import BEFORE, DELETED, HEADERS, KEY, TIMESTAMP, values_of
+from stoker.streams.compiler.batch import Batch
+from stoker.streams.expressions import column
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def output_rows(batch: Batch, parent: nodes.Node) -> "tuple[DataFrame, list[str]]":
+    """The rows that a sink takes: of a table its changes, also those that delete; and the columns of their value."""
+    if isinstance(parent, nodes.TableNode):
+        table = batch.table(parent)
+        windows = [name for name in table.keys if name != KEY]
+        return table.changes.drop(BEFORE), [*windows, *table.values]
+    rows = batch.stream(parent)
+    return rows, values_of(rows.columns)
+
+
+def records(batch: Batch, sink: nodes.ToTopic, *, as_text: bool = False) -> "DataFrame":
+    """As `format("stoker")` writes them: `key`, `value`, `timestamp`, and `headers` if there are any.
+
+    A value of one column named `value` is that column itself, else a struct.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    rows, values = output_rows(batch, sink.parent)
+    value: Column = F.col("value") if values == ["value"] else F.struct(*values)
+    if DELETED in rows.columns:
+        value = F.when(~F.col(DELETED), value)
+    key = F.col(KEY) if sink.key_expression is None else column(sink.key_expression, rows)
+    if sink.windowed_key:
+        key = _windowed_key(key)
+    chosen: list[Any] = [key.alias("key"), value.alias("value"), F.col(TIMESTAMP).alias("timestamp")]
+    if sink.headers is not None:
+        chosen.append(column(sink.headers, rows).alias("headers"))
+    elif HEADERS in rows.columns:
+        chosen.append(F.col(HEADERS).alias("headers"))
+    return rows.select(*chosen)
+
+
+def _windowed_key(key: "Column") -> "Column":
+    """The bytes of Kafka Streams' TimeWindowedSerializer: the key, then the start of the window in milliseconds."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    start = F.unhex(F.lpad(F.hex(F.unix_millis("window_start")), 16, "0"))
+    return F.concat(key.cast("string").cast("binary"), start)

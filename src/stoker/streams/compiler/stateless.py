@@ -1,0 +1,200 @@
+"""Nodes that look at one row at a time."""
+
+from typing import TYPE_CHECKING, Any
+
+from stoker.streams import nodes
+from stoker.streams.columns import (
+    DELETED,
+    HEADERS,
+    KEY,
+    OFFSET,
+    PARTITION,
+    STREAM_COLUMNS,
+    STREAM_TIME,
+    TIMESTAMP,
+    values_of,
+)
+from stoker.streams.compiler.batch import Batch, by_partition, clock_columns, clock_name
+from stoker.streams.compiler.python_rows import mapped
+from stoker.streams.errors import InvalidTopology
+from stoker.streams.expressions import column
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
+
+
+def source(batch: Batch, node: nodes.TopicSource) -> "DataFrame":
+    """The rows of a topic: the fields of the value as columns, or the column `value` if it has none."""
+    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql.types import StructType
+
+    rows = batch.inputs.frame(batch.spark, node)
+    counted = {"rows": F.count(F.lit(1))}
+    if "error" in rows.columns:
+        counted["bad"] = F.count_if(F.col("error").isNotNull())
+    rows = batch.observe(rows, clock_name(node.topic), **counted, **clock_columns(batch.inputs.partitions(node.topic)))
+    if "error" in rows.columns:
+        rows = rows.where(F.col("error").isNull())
+    kind = rows.schema["value"].dataType
+    values = (
+        [F.col(f"value.{each.name}").alias(each.name) for each in kind]
+        if isinstance(kind, StructType)
+        else [F.col("value")]
+    )
+    _refuse_our_names(node, kind.names if isinstance(kind, StructType) else ["value"])
+    if isinstance(node, nodes.StreamSource) and isinstance(kind, StructType):
+        rows = rows.where(F.col("value").isNotNull())
+    before = {str(each): time for each, time in batch.clock_before(node.topic).items()}
+    return rows.withColumnRenamed("partition", PARTITION).select(
+        *values,
+        *([F.col("value").isNull().alias(DELETED)] if isinstance(node, nodes.TableSource) else []),
+        F.col("key").alias(KEY),
+        _event_time(node, kind).alias(TIMESTAMP),
+        F.col(PARTITION),
+        F.col("offset").alias(OFFSET),
+        F.greatest(F.col("streamTime"), by_partition(before)).alias(STREAM_TIME),
+        *([F.col("headers").alias(HEADERS)] if node.headers else []),
+    )
+
+
+def _event_time(node: nodes.TopicSource, kind: "DataType") -> "Column":
+    """A timestamp as it is, a number as milliseconds; where it is null, that of the record."""
+    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql.types import LongType, StructType
+
+    if node.timestamp is None:
+        return F.col("timestamp")
+    types = {field.name: field.dataType for field in kind} if isinstance(kind, StructType) else {}
+    if node.timestamp not in types:
+        raise InvalidTopology(
+            f"timestamp={node.timestamp!r} is no field of the values of topic {node.topic}. The fields are: {', '.join(types)}"
+        )
+    field = F.col(f"value.{node.timestamp}")
+    time = F.timestamp_millis(field) if isinstance(types[node.timestamp], LongType) else field.cast("timestamp")
+    return F.coalesce(time, F.col("timestamp"))
+
+
+def _refuse_our_names(node: nodes.TopicSource, names: list[str]) -> None:
+    taken = [name for name in names if name.startswith("_")]
+    if taken:
+        raise InvalidTopology(
+            f"the values of topic {node.topic} have the field {taken[0]!r}: names that begin with _ are those of the record "
+            f"({', '.join(STREAM_COLUMNS)})"
+        )
+
+
+def filtered(batch: Batch, node: nodes.Filter) -> "DataFrame":
+    rows = batch.stream(node.parent)
+    condition = column(node.condition, rows)
+    return rows.where(~condition if node.is_negated else condition)
+
+
+def selected(batch: Batch, node: nodes.Select) -> "DataFrame":
+    return select(batch.stream(node.parent), node.columns, node.named)
+
+
+def select(rows: "DataFrame", columns: tuple[Any, ...], named: Any) -> "DataFrame":
+    """These columns, and those that every row has; one that is named as another takes its place."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    wanted: list[Any] = []
+    for each in columns:
+        if isinstance(each, str) and each.strip() == "*":
+            wanted += [F.col(f"`{name}`") for name in values_of(rows.columns) if name not in named]
+        else:
+            wanted.append(column(each, rows))
+    wanted += [column(each, rows).alias(name) for name, each in named.items()]
+    made = rows.select(*wanted, *[name for name in rows.columns if name.startswith("_")])
+    twice = sorted({name for name in made.columns if made.columns.count(name) > 1})
+    if twice:
+        raise InvalidTopology(f"select gives the column {twice[0]!r} twice: give one of them another name (... AS ...)")
+    return made
+
+
+def flat_mapped(batch: Batch, node: nodes.FlatMap) -> "DataFrame":
+    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql.types import StructType
+
+    rows = batch.stream(node.parent)
+    kept = [name for name in rows.columns if name.startswith("_") or (node.keep and name != node.name)]
+    array = column(node.array, rows)
+    exploded = rows.select(*kept, F.explode(array).alias(node.name or "_element"))
+    if node.name is not None:
+        return exploded
+    kind = exploded.schema["_element"].dataType
+    if not isinstance(kind, StructType):
+        raise InvalidTopology(
+            f"flat_map without a name needs an array of structs, whose fields become the columns; this is one of {kind.simpleString()}: "
+            "say how the column is to be called"
+        )
+    return exploded.select("_element.*", *kept)
+
+
+def rows_mapped(batch: Batch, node: nodes.MapRows) -> "DataFrame":
+    return mapped(batch.stream(node.parent), node.function, node.schema)
+
+
+def transformed(batch: Batch, node: nodes.Transform) -> "DataFrame":
+    made: DataFrame = node.function(batch.stream(node.parent))
+    missing = [name for name in STREAM_COLUMNS if name not in made.columns]
+    if missing:
+        raise InvalidTopology(
+            f"the function of transform gave a DataFrame without {', '.join(missing)}: keep the columns that begin with _ "
+            "(df.withColumn and df.where do)"
+        )
+    return made
+
+
+def rekeyed(batch: Batch, node: nodes.Rekey) -> "DataFrame":
+    rows = batch.stream(node.parent)
+    return rows.withColumn(KEY, column(node.key, rows))
+
+
+def peeked(batch: Batch, node: nodes.Peek) -> "DataFrame":
+    rows = batch.keep(batch.stream(node.parent))
+    if not batch.is_dry:
+        node.function([row.asDict(recursive=True) for row in rows.limit(node.most).collect()])
+    return rows
+
+
+def merged(batch: Batch, node: nodes.Merge) -> "DataFrame":
+    streams = [batch.stream(each) for each in node.streams]
+    first = values_of(streams[0].columns)
+    for each in streams[1:]:
+        if sorted(values_of(each.columns)) != sorted(first):
+            raise InvalidTopology(
+                f"merge: the streams have different columns: {', '.join(first)} and {', '.join(values_of(each.columns))}; "
+                "select the same ones of each"
+            )
+    names = [*first, *STREAM_COLUMNS]
+    made = streams[0].select(*names)
+    for each in streams[1:]:
+        made = made.unionByName(each.select(*names))
+    return made
+
+
+def to_stream(batch: Batch, node: nodes.ToStream) -> "DataFrame":
+    from pyspark.sql import functions as F  # noqa: N812
+
+    table = batch.table(node.parent)
+    rows = table.changes if node.tombstones else table.changes.where(~F.col(DELETED))
+    windows = [name for name in table.keys if name != KEY]
+    time = F.unix_millis(F.col(TIMESTAMP))
+    return rows.select(
+        *windows,
+        *table.values,
+        KEY,
+        TIMESTAMP,
+        PARTITION,
+        F.lit(-1).cast("bigint").alias(OFFSET),
+        time.alias(STREAM_TIME),
+        *([DELETED] if node.tombstones else []),
+    )
+
+
+def late(batch: Batch, node: nodes.Late) -> "DataFrame":
+    batch._compiled(node.parent)
+    if node.parent not in batch.late_rows:
+        raise InvalidTopology(f"nothing can be late for: {node.parent.describe()}")
+    return batch.late_rows[node.parent]

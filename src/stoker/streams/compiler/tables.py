@@ -1,0 +1,210 @@
+"""Tables of topics, and what is made of one table."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from stoker.streams import nodes
+from stoker.streams.aggregates import STATE, aggregation
+from stoker.streams.columns import (
+    BEFORE,
+    DELETED,
+    KEY,
+    OFFSET,
+    PARTITION,
+    STREAM_TIME,
+    TIMESTAMP,
+    WINDOW_END,
+    values_of,
+)
+from stoker.streams.compiler.aggregation import merged, stored_table
+from stoker.streams.compiler.batch import Batch, by_partition
+from stoker.streams.compiler.frames import TableFrame
+from stoker.streams.compiler.grouping import with_key
+from stoker.streams.compiler.stateless import select
+from stoker.streams.compiler.stateless import source as rows_of
+from stoker.streams.expressions import column
+from stoker.streams.windows import HoppingWindow, SessionWindow
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def source(batch: Batch, node: nodes.TableSource) -> TableFrame:
+    """The latest value of each key; null deletes. A record without a key is left out, as in Kafka Streams."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    store = batch.store(node.name, [KEY])
+    is_changed = batch.is_dry or bool(batch.inputs.partitions(node.topic))
+    rows = batch.keep(rows_of(batch, node).where(F.col(KEY).isNotNull()))
+    values = values_of(rows.columns)
+
+    def changed() -> "DataFrame":
+        plain = [*values, TIMESTAMP, PARTITION, DELETED]
+        latest = F.max_by(F.struct(*plain), F.struct(STREAM_TIME, PARTITION, OFFSET)).alias("_latest")
+        new = rows.groupBy(KEY).agg(latest).select(KEY, "_latest.*")
+        old = store.rows_before(new).select(KEY, F.struct(*values).alias(BEFORE))
+        return new.join(old, [KEY], "left")
+
+    table = stored_table(batch, node, store, [KEY], values, changed)
+    return TableFrame(
+        keys=table.keys,
+        values=values,
+        changes=table.changes,
+        before=table.before,
+        after=table.after,
+        rows=table.rows,
+        is_changed=is_changed,
+        versions=rows.select(KEY, *values, DELETED, STREAM_TIME, OFFSET),
+    )
+
+
+def filtered(batch: Batch, node: nodes.TableFilter) -> TableFrame:
+    """A row that no longer meets the condition is deleted."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    table = batch.table(node.parent)
+
+    def holds(rows: "DataFrame") -> "Column":
+        return F.coalesce(column(node.condition, rows), F.lit(False))
+
+    changes = table.changes.withColumn("_holds", holds(table.changes) & ~F.col(DELETED))
+    changes = _of_rows_before(
+        changes, table, lambda rows: rows.withColumn("_held", holds(rows) & F.col("_was").isNotNull())
+    )
+    changes = changes.where(F.col("_holds") | F.col("_held")).select(
+        *table.keys,
+        *[F.when(F.col("_holds"), F.col(name)).alias(name) for name in table.values],
+        TIMESTAMP,
+        PARTITION,
+        (~F.col("_holds")).alias(DELETED),
+        F.when(F.col("_held"), F.col(BEFORE)).alias(BEFORE),
+    )
+    return _derived(table, changes, table.values, lambda rows: rows.where(holds(rows)))
+
+
+def selected(batch: Batch, node: nodes.TableSelect) -> TableFrame:
+    """Other columns of the same rows."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    table = batch.table(node.parent)
+    windows = [name for name in table.keys if name != KEY]
+
+    def chosen(rows: "DataFrame") -> "DataFrame":
+        """The columns of a window stay, as the record's own do."""
+        kept = rows.select("*", *[F.col(name).alias(f"_{name}") for name in windows])
+        made = select(kept, node.columns, node.named).drop(*windows)
+        return made.withColumnsRenamed({f"_{name}": name for name in windows})
+
+    now = chosen(table.changes)
+    values = [name for name in values_of(now.columns) if name not in windows]
+    packed = now.select(
+        *[name for name in now.columns if name not in values],
+        F.struct(*values).alias("_now"),
+        *[F.col(f"{BEFORE}.{name}").alias(name) for name in table.values if name not in now.columns or name in values],
+    )
+    then = chosen(packed)
+    changes = then.select(
+        *table.keys,
+        *[F.when(~F.col(DELETED), F.col(f"_now.{name}")).alias(name) for name in values],
+        TIMESTAMP,
+        PARTITION,
+        DELETED,
+        F.when(F.col(BEFORE).isNotNull(), F.struct(*values)).alias(BEFORE),
+    )
+    return _derived(table, changes, values, chosen)
+
+
+def aggregated(batch: Batch, node: nodes.TableAggregate) -> TableFrame:
+    """A row that changes leaves its old group and enters its new one."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    functions = aggregation(node.aggregates, subtractable=True)
+    table = batch.table(node.parent)
+    store = batch.store(node.name, [KEY])
+
+    def changed() -> "DataFrame":
+        entering = with_key(table.changes.where(~F.col(DELETED)), node.keys)
+        rows_before = table.changes.where(F.col(BEFORE).isNotNull()).select(
+            f"{BEFORE}.*", *table.keys, TIMESTAMP, PARTITION
+        )
+        leaving = with_key(rows_before, node.keys)
+        sums = [
+            rows.where(F.col(KEY).isNotNull())
+            .groupBy(KEY)
+            .agg(
+                *[F.expr(sql).alias(name) for name, sql in functions.partial(subtract=is_leaving).items()],
+                F.max(TIMESTAMP).alias(TIMESTAMP),
+                F.max(PARTITION).alias(PARTITION),
+            )
+            for rows, is_leaving in ((entering, False), (leaving, True))
+        ]
+        both = sums[0].unionByName(sums[1])
+        partial = both.groupBy(KEY).agg(
+            F.struct(*[F.sum(name).alias(name) for name in functions.partial()]).alias(STATE),
+            F.max(TIMESTAMP).alias(TIMESTAMP),
+            F.max(PARTITION).alias(PARTITION),
+        )
+        return merged(partial, store, functions, [KEY])
+
+    return stored_table(batch, node, store, [KEY], list(functions.results), changed)
+
+
+def suppressed(batch: Batch, node: nodes.Suppress) -> TableFrame:
+    """Windows that have closed in this batch, each as it is for good."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    table = batch.table(node.parent)
+    aggregate = next(each for each in reversed(nodes.in_order([node])) if isinstance(each, nodes.Aggregate))
+    window = aggregate.window
+    assert window is not None, "only windows can be waited for"
+    before, after = batch.advance_watermark(aggregate, aggregate.name)
+    closes = F.unix_millis(F.col(WINDOW_END)) + window.grace + (window.gap if isinstance(window, SessionWindow) else 0)
+    # A session may go on at the very end of its gap, and a sliding window includes its end: these close a millisecond later.
+    closes = closes if isinstance(window, HoppingWindow) else closes + 1
+    rows = table.after(None)
+    changes = rows.where((closes > by_partition(before)) & (closes <= by_partition(after)))
+    changes = changes.withColumn(DELETED, F.lit(False)).withColumn(
+        BEFORE, F.lit(None).cast(table.changes.schema[BEFORE].dataType)
+    )
+    return TableFrame(
+        keys=table.keys,
+        values=table.values,
+        changes=changes,
+        before=lambda wanted=None: table.before(wanted).where(closes <= by_partition(before)),
+        after=lambda wanted=None: table.after(wanted).where(closes <= by_partition(after)),
+        rows=table.rows,
+    )
+
+
+def _derived(
+    table: TableFrame, changes: "DataFrame", values: list[str], convert: "Callable[[DataFrame], DataFrame]"
+) -> TableFrame:
+    """A table without a store of its own: its rows are found by those it is made of."""
+    plain = [*table.keys, *values, TIMESTAMP, PARTITION]
+    return TableFrame(
+        keys=table.keys,
+        values=values,
+        changes=changes,
+        before=lambda wanted=None: convert(table.before(wanted)).select(*plain),
+        after=lambda wanted=None: convert(table.after(wanted)).select(*plain),
+        rows=table.rows,
+        is_changed=table.is_changed,
+    )
+
+
+def _of_rows_before(
+    changes: "DataFrame", table: TableFrame, compute: "Callable[[DataFrame], DataFrame]"
+) -> "DataFrame":
+    """Let `compute` add columns to the rows as they were before, where `_was` is null if there was none."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    others = [name for name in changes.columns if name not in (*table.values, BEFORE)]
+    then = changes.select(
+        *others,
+        F.struct(*table.values).alias("_now"),
+        F.col(BEFORE).alias("_was"),
+        *[F.col(f"{BEFORE}.{name}").alias(name) for name in table.values],
+    )
+    computed = compute(then)
+    added = [name for name in computed.columns if name not in then.columns]
+    return computed.select(*others, "_now.*", F.col("_was").alias(BEFORE), *added)

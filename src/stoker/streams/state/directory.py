@@ -1,0 +1,141 @@
+"""Where an application keeps its state: a directory on this machine, or on any file system that Arrow and Spark both know.
+
+topology.json                   what the state was made for
+checkpoint/                     Spark's: which offsets each micro-batch reads
+stores/<name>/batch-<n>/        rows that changed in micro-batch n, as Parquet; all rows of the store if it is a base
+manifests/<n>.json              the state after micro-batch n, written when everything else of the batch is done
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from pyarrow import fs
+
+_TOPOLOGY: Final = "topology.json"
+_DONE: Final = "_SUCCESS"
+"""What Spark leaves when all files of a directory are complete."""
+
+
+def default_root() -> str:
+    """`$XDG_STATE_HOME/stoker/streams`, in which each application has a directory of its own name."""
+    home = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(home, "stoker", "streams")
+
+
+class StateDirectory:
+    """One application's. `root` is a path, or a URI such as `hdfs://...` or `s3://...`."""
+
+    def __init__(self, root: str | Path) -> None:
+        text = str(root)
+        if urlsplit(text).scheme in ("", "file"):
+            path = Path(urlsplit(text).path if text.startswith("file:") else text).absolute()
+            self._files: fs.FileSystem = fs.LocalFileSystem()
+            self._path = str(path)
+            self.uri = path.as_uri()
+        else:
+            self._files, self._path = fs.FileSystem.from_uri(text)
+            self.uri = text.rstrip("/")
+
+    def __str__(self) -> str:
+        return self._path
+
+    @property
+    def checkpoint(self) -> str:
+        return f"{self.uri}/checkpoint"
+
+    # -- stores
+
+    def batch_uri(self, store: str, part: str) -> str:
+        return f"{self.uri}/stores/{store}/{part}"
+
+    def batch_path(self, store: str, part: str) -> str:
+        return f"{self._path}/stores/{store}/{part}"
+
+    def is_complete(self, store: str, part: str) -> bool:
+        return self._exists(f"{self.batch_path(store, part)}/{_DONE}")
+
+    def count_rows(self, store: str, part: str) -> int:
+        """From what the files say of themselves."""
+        from pyarrow import dataset
+
+        found = dataset.dataset(self.batch_path(store, part), filesystem=self._files, format="parquet")
+        return int(found.count_rows())
+
+    def parts(self, store: str) -> list[str]:
+        return self._names(f"{self._path}/stores/{store}")
+
+    def stores(self) -> list[str]:
+        return self._names(f"{self._path}/stores")
+
+    def remove_part(self, store: str, part: str) -> None:
+        self._remove(self.batch_path(store, part))
+
+    # -- manifests and the topology
+
+    def manifests(self) -> list[int]:
+        """The batches that there are manifests of, in order."""
+        names = self._names(f"{self._path}/manifests")
+        return sorted(int(name.removesuffix(".json")) for name in names if name.removesuffix(".json").isdecimal())
+
+    def read_manifest(self, batch: int) -> dict[str, Any] | None:
+        return self._read_json(f"manifests/{batch}.json")
+
+    def write_manifest(self, batch: int, content: Mapping[str, Any]) -> None:
+        self._write_json(f"manifests/{batch}.json", content)
+
+    def remove_manifest(self, batch: int) -> None:
+        self._remove(f"{self._path}/manifests/{batch}.json")
+
+    def read_topology(self) -> dict[str, Any] | None:
+        return self._read_json(_TOPOLOGY)
+
+    def write_topology(self, content: Mapping[str, Any]) -> None:
+        self._write_json(_TOPOLOGY, content)
+
+    def has_checkpoint(self) -> bool:
+        """Whether Spark has ever planned a micro-batch here."""
+        return bool(self._names(f"{self._path}/checkpoint/offsets"))
+
+    def remove(self) -> None:
+        """Everything, so that the application begins anew."""
+        self._remove(self._path)
+
+    # -- files
+
+    @property
+    def files(self) -> fs.FileSystem:
+        return self._files
+
+    def _exists(self, path: str) -> bool:
+        return bool(self._files.get_file_info(path).type != fs.FileType.NotFound)
+
+    def _names(self, path: str) -> list[str]:
+        found = self._files.get_file_info(fs.FileSelector(path, allow_not_found=True))
+        return sorted(each.base_name for each in found if not each.base_name.startswith("."))
+
+    def _remove(self, path: str) -> None:
+        kind = self._files.get_file_info(path).type
+        if kind == fs.FileType.Directory:
+            self._files.delete_dir(path)
+        elif kind == fs.FileType.File:
+            self._files.delete_file(path)
+
+    def _read_json(self, name: str) -> dict[str, Any] | None:
+        try:
+            with self._files.open_input_stream(f"{self._path}/{name}") as stream:
+                content: dict[str, Any] = json.loads(stream.read())
+                return content
+        except FileNotFoundError:
+            return None
+
+    def _write_json(self, name: str, content: Mapping[str, Any]) -> None:
+        """There whole or not at all."""
+        path = f"{self._path}/{name}"
+        self._files.create_dir(path.rsplit("/", 1)[0], recursive=True)
+        with self._files.open_output_stream(f"{path}.new") as stream:
+            stream.write(json.dumps(content, indent=1, sort_keys=True).encode())
+        self._files.move(f"{path}.new", path)

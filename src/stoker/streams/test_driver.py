@@ -1,0 +1,222 @@
+"""Feed rows to a topology and read what comes out, without a broker: the micro-batches are real, and so is Spark."""
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from stoker.streams import nodes
+from stoker.streams.compiler.batch import NEVER, Batch
+from stoker.streams.compiler.outputs import records
+from stoker.streams.errors import InvalidTopology
+from stoker.streams.execution import Execution
+from stoker.streams.nodes import TopicSource
+from stoker.streams.sessions import prepared
+from stoker.streams.state.directory import StateDirectory
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from stoker.streams.application import Streams
+    from stoker.streams.state.views import StoreView
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """Of a topic: `timestamp` is in milliseconds."""
+
+    key: Any
+    value: Any
+    timestamp: int
+    partition: int = 0
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+@dataclass
+class _Topic:
+    pending: list[Record] = field(default_factory=list)
+    next_offsets: dict[int, int] = field(default_factory=dict)
+
+
+_FEW_ROWS: Final = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
+}
+"""To compile takes longer than to run."""
+
+
+class TestDriver:
+    """`send` records, `read` what a topic got; every `read` runs what was sent since as one micro-batch.
+
+    `schemas` are the types of values, by topic (`"total double, region string"`), where the application leaves them to a
+    registry; keys are strings unless `key_schemas` says otherwise.
+    """
+
+    __test__ = False  # it is no test of its own, whatever its name
+
+    def __init__(
+        self,
+        application: "Streams",
+        *,
+        spark: "SparkSession | None" = None,
+        schemas: Mapping[str, str] | None = None,
+        key_schemas: Mapping[str, str] | None = None,
+    ) -> None:
+        self._application = application
+        self._spark = prepared(spark or application.session())
+        for name, value in _FEW_ROWS.items():
+            self._spark.conf.set(name, value)
+        self._schemas = dict(schemas or {})
+        self._key_schemas = dict(key_schemas or {})
+        self._root = tempfile.mkdtemp(prefix="stoker-test-driver-")
+        self._directory = StateDirectory(self._root)
+        self._inputs: dict[str, _Topic] = {}
+        self._outputs: dict[str, list[Record]] = {}
+        self._number = 0
+        self.topology = application.topology
+        self.topology.check()
+        self.progress: dict[str, Any] = {}
+        """Of the last micro-batch: rows, late ones, seconds."""
+
+    def __enter__(self) -> "TestDriver":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def send(
+        self,
+        topic: str,
+        value: Any,
+        *,
+        key: Any = None,
+        timestamp: int | datetime = 0,
+        partition: int = 0,
+        headers: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """One record, to be read by the next micro-batch. A dict is a value with fields; None is a tombstone."""
+        if topic not in self.topology.topics:
+            raise InvalidTopology(
+                f"the application reads no topic {topic!r}. It reads: {', '.join(self.topology.topics)}"
+            )
+        time = round(timestamp.timestamp() * 1000) if isinstance(timestamp, datetime) else timestamp
+        given = tuple((headers or {}).items())
+        record = Record(key=key, value=value, timestamp=time, partition=partition, headers=given)
+        self._inputs.setdefault(topic, _Topic()).pending.append(record)
+
+    def run(self) -> None:
+        """What was sent since the last time, as one micro-batch."""
+        inputs = _Sent(self)
+        execution = Execution(self.topology, self._directory, self)
+        manifest = execution.run(self._spark, self._number, inputs, {})
+        self.progress = manifest.progress
+        inputs.done()
+        self._number += 1
+
+    def read(self, topic: str) -> list[Record]:
+        """What the topic got since it was last read, in order of time."""
+        if any(each.pending for each in self._inputs.values()):
+            self.run()
+        known = [each.topic for each in self.topology.sinks if isinstance(each, nodes.ToTopic)]
+        if topic not in known:
+            raise InvalidTopology(f"the application writes no topic {topic!r}. It writes: {', '.join(known)}")
+        return self._outputs.pop(topic, [])
+
+    def store(self, name: str) -> "StoreView":
+        from stoker.streams.state.views import StoreView
+
+        if any(each.pending for each in self._inputs.values()):
+            self.run()
+        return StoreView(self._directory, name)
+
+    # -- what an execution writes to
+
+    def write(self, batch: Batch, sink: nodes.ToTopic) -> None:
+        found = records(batch, sink).orderBy("timestamp").collect()
+        self._outputs.setdefault(sink.topic, []).extend(_record(row) for row in found)
+
+    def write_changes(self, batch: Batch, store: str, rows: "DataFrame") -> None:
+        """Nobody will ever restore it."""
+
+    def write_dead_letters(self, batch: Batch, source: nodes.TopicSource) -> int:
+        return 0
+
+
+class _Sent:
+    """What was sent, as the input of a micro-batch."""
+
+    def __init__(self, driver: TestDriver) -> None:
+        self._driver = driver
+
+    def partitions(self, topic: str) -> list[int]:
+        return sorted({each.partition for each in self._topic(topic).pending})
+
+    def frame(self, spark: "SparkSession", source: TopicSource) -> "DataFrame":
+        topic = self._topic(source.topic)
+        value = self._driver._schemas.get(source.topic) or source.value.schema or "string"
+        key = self._driver._key_schemas.get(source.topic) or source.key.schema or "string"
+        headers = ", headers array<struct<key: string, value: binary>>" if source.headers else ""
+        schema = (
+            f"key {key}, value {_type(value)}, topic string, partition int, offset bigint, timestamp timestamp, "
+            f"streamTime bigint{headers}"
+        )
+        offsets, times, rows = dict(topic.next_offsets), {}, []
+        for record in topic.pending:
+            offset = offsets.get(record.partition, 0)
+            offsets[record.partition] = offset + 1
+            time = _event_time(record, source.timestamp)
+            times[record.partition] = max(times.get(record.partition, NEVER), time)
+            moment = datetime.fromtimestamp(record.timestamp / 1000, UTC)
+            row = [record.key, record.value, source.topic, record.partition, offset, moment, times[record.partition]]
+            rows.append((*row, list(record.headers)) if source.headers else tuple(row))
+        return spark.createDataFrame(rows, schema)
+
+    def done(self) -> None:
+        for topic in self._driver._inputs.values():
+            for record in topic.pending:
+                topic.next_offsets[record.partition] = topic.next_offsets.get(record.partition, 0) + 1
+            topic.pending.clear()
+
+    def _topic(self, name: str) -> _Topic:
+        return self._driver._inputs.setdefault(name, _Topic())
+
+
+def _event_time(record: Record, name: str | None) -> int:
+    value = record.value.get(name) if name is not None and isinstance(record.value, dict) else None
+    if value is None:
+        return record.timestamp
+    return round(value.timestamp() * 1000) if isinstance(value, datetime) else int(value)
+
+
+def _type(schema: str) -> str:
+    """A list of columns is a struct, and anything else the type itself."""
+    return (
+        f"struct<{schema}>"
+        if " " in schema.strip() and not schema.strip().startswith(("struct<", "array<", "map<"))
+        else schema
+    )
+
+
+def in_utc(value: Any) -> Any:
+    """Spark gives moments in the time zone of the machine, without saying so."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC)
+    if isinstance(value, dict):
+        return {name: in_utc(each) for name, each in value.items()}
+    return [in_utc(each) for each in value] if isinstance(value, list) else value
+
+
+def _record(row: Any) -> Record:
+    content = in_utc(row.asDict(recursive=True))
+    return Record(
+        key=content["key"],
+        value=content["value"],
+        timestamp=round(content["timestamp"].timestamp() * 1000),
+        headers=tuple((each["key"], each["value"]) for each in content.get("headers") or ()),
+    )
