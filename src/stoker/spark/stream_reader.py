@@ -88,7 +88,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if self._should_wait(from_here, latest):
                 return start
             if isinstance(limit, ReadMaxRows):
-                end = limited(from_here, latest, limit.max_rows)
+                end = self._limited(from_here, latest, limit.max_rows)
         if end == begin.offsets and not begins and not begin.is_initial:
             return start
         self._last_batch = self._clock()
@@ -120,6 +120,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._topics is not None:
             self._topics.close()
             self._topics = None
+
+    def _limited(self, start: Offsets, end: Offsets, most: int) -> Offsets:
+        """Where a batch of about `most` offsets ends."""
+        return limited(start, end, most)
 
     @property
     def _asked(self) -> Topics:

@@ -1,16 +1,24 @@
 """`stoker.Streams`: an application that is declared first and run then."""
 
-from collections.abc import Mapping
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from stoker.streams import nodes
-from stoker.streams.errors import InvalidTopology
+from stoker.streams.description import drawing, plans
+from stoker.streams.errors import ApplicationFailed, InvalidTopology
+from stoker.streams.kafka_inputs import Access
 from stoker.streams.names import check_name
+from stoker.streams.state.directory import StateDirectory, default_root
 from stoker.streams.topology import Topology
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from stoker.streams.running import Running, Status
+    from stoker.streams.state.views import StoreView
     from stoker.streams.stream import Stream
     from stoker.streams.table import GlobalTable, Table
 
@@ -31,6 +39,9 @@ class Streams:
         spark: "SparkSession | None" = None,
         master: str | None = None,
         options: Mapping[str, object] | None = None,
+        max_rows_per_batch: int = 1_000_000,
+        trigger: str = "0 seconds",
+        changelogs: bool = True,
     ) -> None:
         self.name = check_name("the name of an application", name)
         self.bootstrap_servers = bootstrap_servers
@@ -39,8 +50,15 @@ class Streams:
         self._state_dir = state_dir
         self._spark = spark
         self._master = master
+        self._most_rows = max_rows_per_batch
+        self._trigger = trigger
+        self._changelogs = changelogs
+        self._running: Running | None = None
+        self._server: Any = None
         self._declared: list[nodes.Node] = []
         self._names: set[str] = set()
+        self._logged: set[str] = set()
+        """Stores that the user has named: these have changelogs."""
 
     def __repr__(self) -> str:
         return f"<Streams {self.name}: {len(self.topology.nodes)} nodes>"
@@ -69,8 +87,10 @@ class Streams:
         return GlobalTable(self, node)
 
     def stream_like(self, sink: nodes.ToTopic, like: "Stream") -> "Stream":
-        """What is written by `sink`, read again."""
-        raise NotImplementedError
+        """What is written by `sink`, read again with the columns that it was written with."""
+        from stoker.streams.stream import Stream
+
+        return Stream(self, nodes.StreamSource(topic=sink.topic, key=sink.key, value=sink.value, written_by=sink))
 
     # -- what streams and tables declare
 
@@ -86,6 +106,8 @@ class Streams:
             given = f"{kind}-{number}"
         elif given in self._names:
             raise InvalidTopology(f"there is a store named {given!r} already: a name is for one of them")
+        else:
+            self._logged.add(given)
         self._names.add(check_name("the name of a store", given))
         return given
 
@@ -104,8 +126,150 @@ class Streams:
             self._spark = stoker.spark.session(self.name, master=self._master)
         return self._spark
 
+    # -- to look at
+
+    def describe(self) -> str:
+        """The topology as a drawing."""
+        return drawing(self.topology, self.name)
+
+    def explain(self) -> str:
+        """The topology, and Spark's plan of a micro-batch for each of its outputs. Topics and registry are asked, nothing runs."""
+        batch = self._runner().check()
+        return f"{self.describe()}\n\n{plans(self.topology, batch)}"
+
+    def check(self) -> None:
+        """Whether it can run: columns, formats, topics. Raises what is wrong; makes nothing."""
+        self.topology.check()
+        self._runner().check()
+
     def data_frame(self, node: nodes.Node) -> "DataFrame":
-        raise NotImplementedError
+        """What a node is for all that the topics hold now."""
+        from stoker.streams.snapshot import snapshot
+
+        return snapshot(self._runner(), self.topology, node)
+
+    # -- to run
+
+    def start(self, *, available_now: bool = False, http: str | None = None) -> "Streams":
+        """Begin, or go on where it was; it runs beside the program until `stop()`.
+
+        With `available_now` it ends when it has read what the topics hold now. `http` is an address (`127.0.0.1:7070`) where its stores
+        can be asked for. Raises StreamsError, SparkError or ClientError for what can be seen before it runs.
+        """
+        if self._running is not None and self._running.is_running:
+            raise ApplicationFailed(f"application {self.name} runs already: stop() it first")
+        running = self._runner(available_now=available_now)
+        running.start()
+        self._running = running
+        if http is not None:
+            from stoker.streams.http import serve
+
+            host, _, port = http.rpartition(":")
+            self._server = serve(self.state_root, host or "127.0.0.1", int(port))
+        return self
+
+    def run(self, *, until_end: bool = False, http: str | None = None) -> None:
+        """Run until Ctrl-C or SIGTERM, which let the micro-batch that runs come to its end; or until all that is there is read."""
+        if until_end:
+            self._run_until_end()
+            return
+        with stopped_by_signals() as is_stopped:
+            self.start(http=http)
+            running = self._running
+            assert running is not None
+            while not is_stopped.is_set() and not running.wait(0.5):
+                pass
+        self.stop()
+
+    def _run_until_end(self) -> None:
+        """Topics that it writes itself (`through`) may have got something in the meantime."""
+        own = {each.topic for each in self.topology.sinks if isinstance(each, nodes.ToTopic)} & set(
+            self.topology.topics
+        )
+        while True:
+            self.start(available_now=True)
+            self.wait()
+            if not own or not any(count for topic, count in self.status().lag.items() if topic in own):
+                return
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Until it has ended, or so many seconds; whether it has. Raises ApplicationFailed if by an error."""
+        if self._running is None:
+            raise ApplicationFailed(f"application {self.name} was not started")
+        return self._running.wait(timeout)
+
+    def stop(self) -> None:
+        """Let the micro-batch that runs come to its end, then stop. Raises ApplicationFailed if it had failed."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        if self._running is not None:
+            self._running.stop()
+
+    close = stop
+
+    def status(self) -> "Status":
+        """How far it is: rates, lag, late records, sizes of stores."""
+        return (self._running or self._runner()).status()
+
+    def store(self, name: str) -> "StoreView":
+        """A store, as it was after the last micro-batch; also while nothing, or another process, runs the application."""
+        from stoker.streams.state.views import StoreView
+
+        return StoreView(self.directory, name)
+
+    def reset(self) -> None:
+        """Forget state and offsets: the next start reads its topics from their beginning. Topics stay as they are."""
+        if self._running is not None and self._running.is_running:
+            raise ApplicationFailed(f"application {self.name} runs: stop() it first")
+        self.directory.remove()
+
+    @property
+    def state_root(self) -> str:
+        return self._state_dir or default_root()
+
+    @property
+    def directory(self) -> StateDirectory:
+        """Where its state is: `<state_dir>/<name>`."""
+        return StateDirectory(f"{self.state_root}/{self.name}")
+
+    def _runner(self, *, available_now: bool = False) -> "Running":
+        from stoker.streams.running import Running
+
+        return Running(
+            self.name,
+            self.topology,
+            self.session(),
+            Access(bootstrap_servers=self.bootstrap_servers, registry=self.registry, options=self.options),
+            self.directory,
+            logged=frozenset(self._logged) if self._changelogs else frozenset(),
+            most_rows=self._most_rows,
+            trigger=self._trigger,
+            available_now=available_now,
+        )
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set, in the main thread; a second one ends the program as usual."""
+    is_stopped = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield is_stopped
+        return
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+
+    def stop(number: int, frame: Any) -> None:
+        is_stopped.set()
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+    for each in before:
+        signal.signal(each, stop)
+    try:
+        yield is_stopped
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def _source(

@@ -5,16 +5,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from stoker.streams import nodes
-from stoker.streams.compiler.batch import Batch, Inputs, clock_name
-from stoker.streams.compiler.outputs import output_rows
+from stoker.streams.compiler.batch import Batch, Inputs, clock_name, refused_by_name
+from stoker.streams.compiler.outputs import output_rows, records
 from stoker.streams.errors import StateLost
-from stoker.streams.parquet import write_parquet
+from stoker.streams.parquet import parquet_rows, write_parquet
 from stoker.streams.state.directory import StateDirectory
 from stoker.streams.state.manifest import Manifest
 from stoker.streams.topology import Topology
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from stoker.streams.kafka_outputs import KafkaOutputs
 
 _KEPT_MANIFESTS = 20
 """Somebody may just be reading a store by one of the last of them."""
@@ -164,3 +166,19 @@ class Execution:
             for part in self._directory.parts(store):
                 if part not in named.get(store, set()) and int(part.rsplit("-", 1)[1]) < number:
                     self._directory.remove_part(store, part)
+
+
+def compile_dry(topology: Topology, batch: Batch, outputs: "KafkaOutputs") -> None:
+    """Everything but the jobs. Raises InvalidTopology, naming the node."""
+    for root in topology.roots:
+        if isinstance(root, nodes.ToTopic):
+            with refused_by_name(root):
+                outputs.prepared(records(batch, root), root)
+        elif isinstance(root, nodes.ToParquet):
+            parquet_rows(batch, root)
+        elif isinstance(root, nodes.ForEachBatch):
+            output_rows(batch, root.parent)
+        elif isinstance(root, nodes.TableNode):
+            batch.table(root)
+        else:
+            batch.stream(root)

@@ -87,6 +87,9 @@ class TopicSource(Node):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StreamSource(TopicSource, StreamNode):
+    written_by: "ToTopic | None" = None
+    """The sink of the same application that writes the topic (`through`)."""
+
     def describe(self) -> str:
         return f"stream of topic {self.topic}"
 

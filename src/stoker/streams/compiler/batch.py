@@ -1,9 +1,11 @@
 """One micro-batch: its input, its state and its clocks, and the DataFrames that nodes have become."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from stoker.streams.columns import PARTITION
+from stoker.streams.errors import InvalidTopology
 from stoker.streams.nodes import Node, Rekey, StreamSource, TableNode, TopicSource, in_order
 from stoker.streams.state.directory import StateDirectory
 from stoker.streams.state.manifest import Manifest, StoreFiles
@@ -81,7 +83,8 @@ class Batch:
         from stoker.streams.compiler import COMPILERS
 
         if node not in self._made:
-            made = COMPILERS[type(node)](self, node)
+            with refused_by_name(node):
+                made = COMPILERS[type(node)](self, node)
             if node in self._shared and not self.is_dry and not isinstance(node, TableNode):
                 made = self.keep(made)
             self._made[node] = made
@@ -197,6 +200,18 @@ class Batch:
             after[EVERYWHERE] = max(after.get(EVERYWHERE, NEVER), min(seen.values()))
         self.watermarks[name] = after
         return before, after
+
+
+@contextmanager
+def refused_by_name(node: Node) -> Iterator[None]:
+    """What Spark refuses, as an error of ours that names the node; Spark says which columns there are."""
+    from pyspark.errors import AnalysisException, ParseException
+
+    try:
+        yield
+    except (AnalysisException, ParseException) as error:
+        reason = str(error).strip().split(" SQLSTATE")[0].splitlines()[0]
+        raise InvalidTopology(f"{node.describe()}: {reason}") from error
 
 
 CLOCK: Final = "clock_"

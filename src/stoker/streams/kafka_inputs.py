@@ -1,0 +1,158 @@
+"""The rows of a micro-batch, read from Kafka by the ranges that Spark has planned."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from stoker.streams.errors import InvalidTopology
+from stoker.streams.nodes import Format, TopicSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+BINARY: Final = "binary"
+
+
+class Range(NamedTuple):
+    start: int
+    end: int
+
+
+Ranges = dict[str, dict[int, Range]]
+"""By topic and partition."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Access:
+    """How topics are read and written: the options of every `format("stoker")`."""
+
+    bootstrap_servers: str
+    registry: str | None
+    options: Mapping[str, str]
+    """The user's, of `kafka.*` and the registry."""
+
+    def read_options(self) -> dict[str, str]:
+        return {"kafka.isolation.level": "read_committed", **self.write_options()}
+
+    def write_options(self) -> dict[str, str]:
+        given = {"kafka.bootstrap.servers": self.bootstrap_servers, **self.options}
+        if self.registry is not None:
+            given["schema.registry.url"] = self.registry
+        return given
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ResolvedSource:
+    """A source of which it is known how its records look."""
+
+    source: TopicSource
+    key_format: str
+    value_format: str
+    schema: "StructType"
+    """Of all columns that are read."""
+
+
+def resolve(spark: "SparkSession", access: Access, source: TopicSource, formats: Mapping[str, str]) -> ResolvedSource:
+    """Ask once what the columns are; `formats` are those that the registry knows, for `key` and `value`.
+
+    Raises InvalidOption and what a registry raises.
+    """
+    forms = {
+        side: _form(side, source, given, formats) for side, given in (("key", source.key), ("value", source.value))
+    }
+    options = _options(access, source, forms)
+    reader = spark.read.format("stoker").options(**options, subscribe=source.topic)
+    given = {"key": source.key.schema, "value": source.value.schema}
+    if any(given.values()):
+        columns = [f"{side} {_type(given[side]) or _plain(side, source, forms)}" for side in ("key", "value")]
+        error = (
+            "reason string, topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary"
+        )
+        columns += ["topic string", "partition int", "offset bigint", "timestamp timestamp", "streamTime bigint"]
+        columns += ["headers array<struct<key: string, value: binary>>"] if source.headers else []
+        columns += [f"error struct<{error}>"] if source.on_error != "fail" else []
+        reader = reader.schema(", ".join(columns))
+    schema = reader.load().drop("timestampType").schema
+    return ResolvedSource(source=source, key_format=forms["key"], value_format=forms["value"], schema=schema)
+
+
+def resolved_like(source: TopicSource, schema: "StructType", options: Mapping[str, str]) -> ResolvedSource:
+    """A topic that is written with these columns and options."""
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    from stoker.spark.source_schema import METADATA
+
+    columns = [StructField(side, schema[side].dataType) for side in ("key", "value")]
+    columns += [StructField(name, kind) for name, kind in METADATA.items() if name != "timestampType"]
+    return ResolvedSource(
+        source=source,
+        key_format=options.get("key.format", BINARY),
+        value_format=options.get("value.format", BINARY),
+        schema=StructType([*columns, StructField("streamTime", LongType())]),
+    )
+
+
+def _form(side: str, source: TopicSource, given: Format, formats: Mapping[str, str]) -> str:
+    if given.form is not None:
+        return given.form.lower()
+    if side in formats:
+        return formats[side]
+    return "json" if given.schema is not None and given.schema.strip().lower() not in ("string", BINARY) else "string"
+
+
+def _plain(side: str, source: TopicSource, forms: Mapping[str, str]) -> str:
+    if forms[side] in ("string", BINARY):
+        return forms[side]
+    raise InvalidTopology(
+        f"{side}s of topic {source.topic} are {forms[side]}: with a schema for the other side this one needs one too ({side}_schema=...)"
+    )
+
+
+def _type(schema: str | None) -> str | None:
+    """A list of columns is a struct, and anything else the type itself."""
+    if schema is None:
+        return None
+    text = schema.strip()
+    is_type = " " not in text or text.lower().startswith(("struct<", "array<", "map<", "decimal("))
+    return text if is_type else f"struct<{text}>"
+
+
+def _options(access: Access, source: TopicSource, forms: Mapping[str, str]) -> dict[str, str]:
+    options = {**access.read_options(), **source.options}
+    options |= {f"{side}.format": form for side, form in forms.items() if form != BINARY}
+    options["streamTime"] = "timestamp" if source.timestamp is None else f"value.{source.timestamp}"
+    if source.headers:
+        options["includeHeaders"] = "true"
+    if source.on_error != "fail":
+        options |= {"on.error": "column", "error.record": "true"}
+    return options
+
+
+class KafkaInputs:
+    """Of one micro-batch."""
+
+    def __init__(self, access: Access, sources: Mapping[TopicSource, ResolvedSource], ranges: Ranges) -> None:
+        self._access = access
+        self._sources = sources
+        self._ranges = ranges
+
+    def partitions(self, topic: str) -> list[int]:
+        return sorted(self._ranges.get(topic, {}))
+
+    def frame(self, spark: "SparkSession", source: TopicSource) -> "DataFrame":
+        resolved = self._sources[source]
+        ranges = self._ranges.get(source.topic)
+        if not ranges:
+            return spark.createDataFrame([], resolved.schema)
+        topic = source.topic
+        return (
+            spark.read.format("stoker")
+            .options(**_options(self._access, source, {"key": resolved.key_format, "value": resolved.value_format}))
+            .option("assign", json.dumps({topic: sorted(ranges)}))
+            .option("startingOffsets", json.dumps({topic: {str(each): found.start for each, found in ranges.items()}}))
+            .option("endingOffsets", json.dumps({topic: {str(each): found.end for each, found in ranges.items()}}))
+            .schema(resolved.schema)
+            .load()
+        )

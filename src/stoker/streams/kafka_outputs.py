@@ -1,0 +1,125 @@
+"""Where the records of a micro-batch go in Kafka: topics, changelogs of stores, dead letters."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from stoker.streams import nodes
+from stoker.streams.columns import BEFORE, DELETED, KEY, WINDOW
+from stoker.streams.compiler.batch import Batch, clock_name
+from stoker.streams.compiler.outputs import records
+from stoker.streams.kafka_inputs import BINARY, Access, ResolvedSource
+from stoker.streams.nodes import in_order
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
+
+BATCH_HEADER: Final = "stoker.batch"
+_TYPED: Final = ("avro", "json", "protobuf")
+
+
+class KafkaOutputs:
+    """Writes each record once, however often a micro-batch is run: every write has a name of its own in it."""
+
+    def __init__(
+        self,
+        access: Access,
+        application: str,
+        sources: Mapping[nodes.TopicSource, ResolvedSource],
+        logged: frozenset[str],
+    ) -> None:
+        self._access = access
+        self._application = application
+        self._sources = sources
+        self._logged = logged
+        """Stores that have a changelog."""
+
+    def write(self, batch: Batch, sink: nodes.ToTopic) -> None:
+        frame, options = self.prepared(records(batch, sink), sink)
+        self._save(frame, sink.topic, sink.name, options)
+
+    def prepared(self, frame: "DataFrame", sink: nodes.ToTopic) -> "tuple[DataFrame, dict[str, str]]":
+        """The rows as they can be written, and the options that say how."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        origin = next((self._sources[each] for each in in_order([sink]) if isinstance(each, nodes.TopicSource)), None)
+        key_form, key = _key_as(F.col("key"), frame.schema["key"].dataType, sink.key.form, origin)
+        value_form = sink.value.form or _value_form(frame.schema["value"].dataType, origin, self._access.registry)
+        options = {} if key_form == BINARY else {"key.format": key_form}
+        if value_form != BINARY:
+            options["value.format"] = value_form
+        return frame.withColumn("key", key), {**options, **sink.options}
+
+    def write_changes(self, batch: Batch, store: str, rows: "DataFrame") -> None:
+        """A record for each changed row, by its key and window; a deleted one is a tombstone."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        if store not in self._logged:
+            return
+        keys = [name for name in (KEY, *WINDOW) if name in rows.columns]
+        content = F.to_json(F.struct(*[name for name in rows.columns if name not in (*keys, BEFORE, DELETED)]))
+        header = F.struct(F.lit(BATCH_HEADER).alias("key"), F.lit(str(batch.number)).cast("binary").alias("value"))
+        frame = rows.select(
+            F.to_json(F.struct(*keys)).alias("key"),
+            F.when(~F.col(DELETED), content).alias("value"),
+            F.array(header).alias("headers"),
+        )
+        topic = changelog(self._application, store)
+        self._save(frame, topic, f"{store}-changelog", {"key.format": "string", "value.format": "string"})
+
+    def write_dead_letters(self, batch: Batch, source: nodes.TopicSource) -> int:
+        """The records as they were, with headers that say where they come from and what is wrong with them."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        counted = batch.observed(clock_name(source.topic)).get("bad")
+        if counted == 0 or source.dead_letters is None:
+            return 0
+        bad = batch.inputs.frame(batch.spark, source).where(F.col("error").isNotNull()).select("error.*")
+        told = {
+            "stoker.error": F.col("reason"),
+            "stoker.topic": F.col("topic"),
+            "stoker.partition": F.col("partition").cast("string"),
+            "stoker.offset": F.col("offset").cast("string"),
+            "stoker.application": F.lit(self._application),
+        }
+        headers = F.array(
+            *[F.struct(F.lit(name).alias("key"), value.cast("binary").alias("value")) for name, value in told.items()]
+        )
+        frame = bad.select("key", "value", "timestamp", headers.alias("headers"))
+        self._save(frame, source.dead_letters, f"{source.topic}-dead-letters", {})
+        return int(counted) if counted is not None else bad.count()
+
+    def _save(self, frame: "DataFrame", topic: str, name: str, options: Mapping[str, str]) -> None:
+        write = frame.write.format("stoker").mode("append").options(**self._access.write_options()).options(**options)
+        write.option("topic", topic).option("sink.id", name[:100]).save()
+
+
+def changelog(application: str, store: str) -> str:
+    """The topic that a store can be had back from, named as Kafka Streams does."""
+    return f"{application}-{store}-changelog"
+
+
+def _key_as(key: "Column", kind: "DataType", given: str | None, origin: ResolvedSource | None) -> "tuple[str, Column]":
+    """Text and bytes as they are, structs by a format, numbers as text."""
+    from pyspark.sql.types import ArrayType, BinaryType, MapType, StringType, StructType
+
+    if given is not None:
+        return given, key
+    if isinstance(kind, BinaryType):
+        return BINARY, key
+    if isinstance(kind, StringType):
+        return "string", key
+    if origin is not None and origin.key_format in _TYPED:
+        return origin.key_format, key
+    return ("json", key) if isinstance(kind, StructType | ArrayType | MapType) else ("string", key.cast("string"))
+
+
+def _value_form(kind: "DataType", origin: ResolvedSource | None, registry: str | None) -> str:
+    from pyspark.sql.types import BinaryType, StringType
+
+    if isinstance(kind, BinaryType):
+        return BINARY
+    form: Any = origin.value_format if origin is not None else None
+    if isinstance(kind, StringType) and form not in _TYPED:
+        return "string"
+    return form if form in _TYPED and (form == "json" or registry is not None) else "json"
