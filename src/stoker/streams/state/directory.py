@@ -10,10 +10,12 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from pyarrow import fs
+
+from stoker.streams.state.manifest import Manifest
 
 _TOPOLOGY: Final = "topology.json"
 _DONE: Final = "_SUCCESS"
@@ -24,6 +26,20 @@ def default_root() -> str:
     """`$XDG_STATE_HOME/stoker/streams`, in which each application has a directory of its own name."""
     home = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
     return os.path.join(home, "stoker", "streams")
+
+
+def directory_of(application: str, root: str | Path | None = None) -> "StateDirectory":
+    """The directory of its name under `root`, or under `default_root()`."""
+    return StateDirectory(f"{str(root or default_root()).rstrip('/')}/{application}")
+
+
+class PartFile(NamedTuple):
+    """Its time and size tell it from another of the same name."""
+
+    path: str
+    written_at: int
+    """In nanoseconds."""
+    size: int
 
 
 class StateDirectory:
@@ -65,6 +81,15 @@ class StateDirectory:
         found = dataset.dataset(self.batch_path(store, part), filesystem=self._files, format="parquet")
         return int(found.count_rows())
 
+    def part_files(self, store: str, part: str) -> "tuple[PartFile, ...]":
+        """The Parquet files of a part. Raises FileNotFoundError if it is not, or no longer, complete."""
+        path = self.batch_path(store, part)
+        found = self._files.get_file_info(fs.FileSelector(path))
+        if all(each.base_name != _DONE for each in found):
+            raise FileNotFoundError(f"{path} is not complete")
+        files = [PartFile(each.path, each.mtime_ns or 0, each.size) for each in found if each.extension == "parquet"]
+        return tuple(sorted(files))
+
     def parts(self, store: str) -> list[str]:
         return self._names(f"{self._path}/stores/{store}")
 
@@ -81,11 +106,25 @@ class StateDirectory:
         names = self._names(f"{self._path}/manifests")
         return sorted(int(name.removesuffix(".json")) for name in names if name.removesuffix(".json").isdecimal())
 
+    def manifest_versions(self) -> list[tuple[int, int]]:
+        """By batch, newest first; one that is written again, by a second attempt or after a reset, is another version."""
+        found = self._files.get_file_info(fs.FileSelector(f"{self._path}/manifests", allow_not_found=True))
+        numbers = [(each.base_name.removesuffix(".json"), each.mtime_ns or 0) for each in found]
+        return sorted(((int(batch), written) for batch, written in numbers if batch.isdecimal()), reverse=True)
+
     def read_manifest(self, batch: int) -> dict[str, Any] | None:
         return self._read_json(f"manifests/{batch}.json")
 
     def write_manifest(self, batch: int, content: Mapping[str, Any]) -> None:
         self._write_json(f"manifests/{batch}.json", content)
+
+    def newest_manifest(self) -> Manifest | None:
+        """None if no micro-batch was ever committed here."""
+        for batch in reversed(self.manifests()):
+            content = self.read_manifest(batch)
+            if content is not None:
+                return Manifest.from_json(content)
+        return None
 
     def remove_manifest(self, batch: int) -> None:
         self._remove(f"{self._path}/manifests/{batch}.json")
@@ -95,6 +134,10 @@ class StateDirectory:
 
     def write_topology(self, content: Mapping[str, Any]) -> None:
         self._write_json(_TOPOLOGY, content)
+
+    def has_state(self) -> bool:
+        """Whether an application was ever started here."""
+        return self._exists(f"{self._path}/{_TOPOLOGY}") or self._exists(f"{self._path}/manifests")
 
     def has_checkpoint(self) -> bool:
         """Whether Spark has ever planned a micro-batch here."""

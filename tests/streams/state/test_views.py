@@ -1,0 +1,506 @@
+"""Stores as they are read from outside: what is there is what the parts say, whichever way it is asked for."""
+
+import base64
+import itertools
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stoker.streams import Streams, TestDriver, tumbling
+from stoker.streams.errors import ApplicationNotFound, InvalidQuery, StateLost, StoreNotFound
+from stoker.streams.state import parts
+from stoker.streams.state.json_values import key_text
+from stoker.streams.state.snapshots import KeyValue, StoreSnapshot, WindowedValue
+from stoker.streams.state.views import StoreView, open_store
+from tests.streams.state.written_state import FIRST_COMMIT, STRING_COUNTS, WINDOWED_SUMS, WrittenState, counts
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HOUR = timedelta(hours=1)
+NOON = datetime(2026, 2, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> WrittenState:
+    return WrittenState(tmp_path / "application")
+
+
+@contextmanager
+def read_from_files() -> Iterator[None]:
+    """However small a part is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "_SMALL_ROWS", 0)
+        yield
+
+
+FROM_FILES_OR_MEMORY = pytest.mark.parametrize(
+    "small_rows", [pytest.param(0, id="files"), pytest.param(100_000, id="memory")]
+)
+
+
+# -- what is there ----------------------------------------------------------------------------------------------------
+
+KEYS = st.sampled_from("abcdefg")
+CHANGES = st.dictionaries(KEYS, st.none() | st.integers(0, 99), max_size=5)
+BATCHES = st.lists(st.tuples(CHANGES, st.booleans()), min_size=1, max_size=6)
+"""What each micro-batch changes, and whether the store is then written anew."""
+
+STRUCT_KEY = pa.struct([("region", pa.string()), ("number", pa.float64())])
+KINDS: dict[str, tuple[pa.DataType, Callable[[str], Any]]] = {
+    "string": (pa.string(), str),
+    "bigint": (pa.int64(), ord),
+    "double": (pa.float64(), lambda letter: ord(letter) / 3),
+    "timestamp": (pa.timestamp("us", "UTC"), lambda letter: NOON + ord(letter) * HOUR),
+    "struct": (STRUCT_KEY, lambda letter: {"region": None if letter < "d" else "eu", "number": float(ord(letter))}),
+}
+
+
+@FROM_FILES_OR_MEMORY
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=15)
+@given(batches=BATCHES)
+def test_a_store_is_what_its_parts_make_of_it(
+    kind: str, small_rows: int, batches: list[tuple[dict[str, int | None], bool]]
+) -> None:
+    key_type, key = KINDS[kind]
+    schema = pa.schema([("_key", key_type), ("value", pa.int64()), ("_deleted", pa.bool_())])
+    model: dict[str, int] = {}
+
+    def rows(values: dict[str, int | None]) -> list[dict[str, Any]]:
+        return [{"_key": key(letter), "value": value, "_deleted": value is None} for letter, value in values.items()]
+
+    with tempfile.TemporaryDirectory() as root, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "_SMALL_ROWS", small_rows)
+        state = WrittenState(root)
+        view = StoreView(state.directory, "values")
+        for changes, is_written_anew in batches:
+            state.commit("values", schema, rows(changes))
+            model = {letter: value for letter, value in (model | changes).items() if value is not None}
+            if is_written_anew:
+                state.commit_base("values", schema, rows({**model}))
+            expected = sorted((letter, KeyValue(key(letter), value)) for letter, value in model.items())
+            assert {letter: view.get(key(letter)) for letter in "abcdefg"} == {
+                letter: model.get(letter) for letter in "abcdefg"
+            }
+            assert sorted(view.all(), key=lambda entry: key_text(entry.key)) == sorted(
+                [entry for _, entry in expected], key=lambda entry: key_text(entry.key)
+            )
+            assert view.count() == len(model)
+            if kind != "struct":  # whose nulls come last
+                assert list(view.range()) == [entry for _, entry in expected]
+                assert list(view.range(key("b"), key("e"))) == [
+                    entry for letter, entry in expected if "b" <= letter <= "e"
+                ]
+                assert list(view.range(key("c"))) == [entry for letter, entry in expected if letter >= "c"]
+
+
+WINDOWED_CHANGES = st.dictionaries(st.tuples(KEYS, st.integers(0, 3)), st.none() | st.integers(0, 99), max_size=6)
+
+
+@FROM_FILES_OR_MEMORY
+@settings(max_examples=15)
+@given(batches=st.lists(st.tuples(WINDOWED_CHANGES, st.booleans()), min_size=1, max_size=5))
+def test_a_store_with_windows_is_what_its_parts_make_of_it(
+    small_rows: int, batches: list[tuple[dict[tuple[str, int], int | None], bool]]
+) -> None:
+    model: dict[tuple[str, int], int] = {}
+
+    def entry(key: str, hour: int, value: float) -> WindowedValue:
+        return WindowedValue(key, NOON + hour * HOUR, NOON + (hour + 1) * HOUR, {"sum_total": value})
+
+    with tempfile.TemporaryDirectory() as root, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "_SMALL_ROWS", small_rows)
+        state = WrittenState(root)
+        view = StoreView(state.directory, "sums")
+        for changes, is_written_anew in batches:
+            state.commit("sums", WINDOWED_SUMS, [windowed(*place, value) for place, value in changes.items()])
+            model = {place: value for place, value in (model | changes).items() if value is not None}
+            if is_written_anew:
+                state.commit_base("sums", WINDOWED_SUMS, [windowed(*place, value) for place, value in model.items()])
+            expected = [entry(*place, value) for place, value in sorted(model.items())]
+            assert list(view.range()) == expected
+            assert sorted(view.all(), key=lambda each: (each.key, each.window_start)) == expected
+            assert view.count() == len(model)
+            assert view.windows("a") == [each for each in expected if each.key == "a"]
+            assert [view.get("b", NOON + hour * HOUR) for hour in range(4)] == [
+                {"sum_total": model["b", hour]} if ("b", hour) in model else None for hour in range(4)
+            ]
+
+
+def windowed(key: str, hour: int, value: float | None) -> dict[str, Any]:
+    start = NOON + hour * HOUR
+    return {
+        "_key": key,
+        "window_start": start,
+        "window_end": start + HOUR,
+        "_state": {"sum_0": value},
+        "_timestamp": start,
+        "sum_total": value,
+        "_deleted": value is None,
+    }
+
+
+def test_windows_of_a_key(state: WrittenState) -> None:
+    rows = [windowed("ann", hour, hour / 2) for hour in range(4)] + [windowed("bob", 1, 7)]
+    state.commit("sums", WINDOWED_SUMS, rows)
+    view = StoreView(state.directory, "sums")
+    windows = view.get("ann")
+    assert windows == view.windows("ann")
+    assert [each.value for each in windows] == [{"sum_total": hour / 2} for hour in range(4)]
+    assert windows[0].window_start == NOON
+    assert windows[0].window_start.tzinfo is UTC or windows[0].window_start.utcoffset() == timedelta(0)
+    assert [each.value["sum_total"] for each in view.windows("ann", NOON + HOUR, NOON + 2 * HOUR)] == [0.5, 1.0]
+    assert [each.value["sum_total"] for each in view.windows("ann", since=NOON + 3 * HOUR)] == [1.5]
+    assert [each.value["sum_total"] for each in view.windows("ann", until=NOON)] == [0.0]
+    assert view.get("ann", round((NOON + HOUR).timestamp() * 1000)) == {"sum_total": 0.5}
+    assert view.get("ann", NOON + timedelta(minutes=1)) is None
+    assert view.get("carl") == []
+    with pytest.raises(InvalidQuery, match="a datetime with a time zone, or milliseconds since 1970"):
+        view.get("ann", NOON.replace(tzinfo=None))
+
+
+def test_values_are_what_python_has_for_them(state: WrittenState) -> None:
+    """Moments are of UTC, also within others; maps are dicts; nothing of ours is shown."""
+    schema = pa.schema(
+        [
+            ("_key", pa.string()),
+            ("at", pa.timestamp("us", "UTC")),
+            ("prices", pa.list_(pa.decimal128(10, 2))),
+            ("tags", pa.map_(pa.string(), pa.int32())),
+            ("last", pa.struct([("seen", pa.timestamp("us", "UTC")), ("raw", pa.binary())])),
+            ("_timestamp", pa.timestamp("us", "UTC")),
+            ("_deleted", pa.bool_()),
+        ]
+    )
+    value = {
+        "at": NOON,
+        "prices": [Decimal("1.10")],
+        "tags": {"a": 1},
+        "last": {"seen": NOON + HOUR, "raw": b"\xff"},
+    }
+    row = {"_key": "k", **value, "tags": [("a", 1)], "_timestamp": NOON, "_deleted": False}
+    state.commit("values", schema, [row])
+    view = StoreView(state.directory, "values")
+    assert view.get("k") == value
+    with read_from_files():
+        assert dict(StoreView(state.directory, "values", parts=parts.Parts()).all()) == {"k": value}
+
+
+# -- which keys -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key_type", "key", "text", "wrong"),
+    [
+        (pa.string(), "a/b c", "a/b c", 5),
+        (pa.string(), "", "", b"a"),
+        (pa.int64(), -5, "-5", "5"),
+        (pa.int32(), 7, "7", 2**40),
+        (pa.int64(), 1, "1", True),
+        (pa.float64(), 2.5, "2.5", "x"),
+        (pa.bool_(), True, "true", 1),
+        (pa.binary(), b"\x00\xff", base64.b64encode(b"\x00\xff").decode(), "AP8="),
+        (pa.decimal128(10, 2), Decimal("1.50"), "1.50", 1.5),
+        (pa.timestamp("us", "UTC"), NOON, "2026-02-01T12:00:00.000Z", NOON.replace(tzinfo=None)),
+        (pa.date32(), date(2026, 2, 1), "2026-02-01", NOON),
+        (STRUCT_KEY, {"region": "eu", "number": 1.0}, '{"region": "eu", "number": 1.0}', {"region": "eu"}),
+        (STRUCT_KEY, {"region": None, "number": 1.0}, '{"region": null, "number": 1.0}', ("eu", "1")),
+    ],
+    ids=str,
+)
+@FROM_FILES_OR_MEMORY
+def test_keys_are_of_their_type(
+    state: WrittenState, key_type: pa.DataType, key: Any, text: str, wrong: Any, small_rows: int
+) -> None:
+    schema = pa.schema([("_key", key_type), ("value", pa.int64()), ("_deleted", pa.bool_())])
+    state.commit("values", schema, [{"_key": key, "value": 1, "_deleted": False}])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "_SMALL_ROWS", small_rows)
+        view = StoreView(state.directory, "values")
+        assert view.get(key) == 1
+        assert [each.key for each in view.range(key, key)] == [key]
+        assert key_text(key) == text
+        assert view.read(lambda store: store.get(store.key_of_text(text))).value == 1
+        with pytest.raises(InvalidQuery) as refused:
+            view.get(wrong)
+    assert str(refused.value) == (
+        f"the keys of store 'values' are of type {key_type if key_type != pa.timestamp('us', 'UTC') else 'timestamp[us, tz=+00:00]'}: "
+        f"{wrong!r} ({type(wrong).__name__}) is none"
+    )
+
+
+def test_a_struct_is_asked_for_as_a_tuple_too(state: WrittenState) -> None:
+    schema = pa.schema([("_key", STRUCT_KEY), ("value", pa.int64()), ("_deleted", pa.bool_())])
+    keys = [("eu", 2.0), ("eu", 10.0), ("us", 1.0), (None, 1.0)]
+    rows = [
+        {"_key": {"region": region, "number": number}, "value": place, "_deleted": False}
+        for place, (region, number) in enumerate(keys)
+    ]
+    state.commit("values", schema, rows[::-1])
+    view = StoreView(state.directory, "values")
+    assert [view.get(key) for key in keys] == [0, 1, 2, 3]
+    assert [each.value for each in view.range()] == [0, 1, 2, 3], "by the first field, then by the second; null is last"
+    assert [each.value for each in view.range(("eu", 5), ("us", 1))] == [1, 2]
+    assert view.read(lambda store: store.key_of_text('["us", 1]')).value == {"region": "us", "number": 1.0}
+    with pytest.raises(InvalidQuery, match="'us' is none \\(write it as JSON\\)"):
+        view.read(lambda store: store.key_of_text("us"))
+
+
+@FROM_FILES_OR_MEMORY
+def test_what_is_no_number_comes_after_all_numbers(state: WrittenState, small_rows: int) -> None:
+    schema = pa.schema([("_key", pa.float64()), ("value", pa.int64()), ("_deleted", pa.bool_())])
+    rows = [
+        {"_key": key, "value": place, "_deleted": False}
+        for place, key in enumerate([-1.5, 0.0, float("inf"), float("nan")])
+    ]
+    state.commit("values", schema, rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "_SMALL_ROWS", small_rows)
+        view = StoreView(state.directory, "values")
+        assert [view.get(row["_key"]) for row in rows] == [0, 1, 2, 3]
+        assert [each.value for each in view.range(0)] == [1, 2, 3]
+        assert [each.value for each in view.range(0, float("inf"))] == [1, 2]
+
+
+# -- which stores -----------------------------------------------------------------------------------------------------
+
+
+def test_stores_that_are_not_there(state: WrittenState) -> None:
+    """Those that an application keeps for itself are not offered; a store is not known by its name alone."""
+    view = StoreView(state.directory, "counts")
+    with pytest.raises(StoreNotFound, match=r"'counts' .* the application has finished no micro-batch there"):
+        view.get("a")
+    ours = pa.schema([("_key", pa.string()), ("_time", pa.int64()), ("_row", pa.int64()), ("_deleted", pa.bool_())])
+    state.commit("join-1-right", ours, [{"_key": "a", "_time": 1, "_row": 1, "_deleted": False}])
+    state.commit("empty", STRING_COUNTS, [])
+    state.commit("sums-rows", STRING_COUNTS, [])
+    state.commit("turn-left", STRING_COUNTS, counts(a=1))
+    for name in ("join-1-right", "nothing"):
+        with pytest.raises(StoreNotFound) as refused:
+            StoreView(state.directory, name).count()
+        assert str(refused.value).endswith("There are: empty, turn-left")
+        assert refused.value.choices == ["empty", "turn-left"]
+    with pytest.raises(StoreNotFound):
+        view.get("a")
+    state.commit("counts", STRING_COUNTS, counts(a=1))
+    assert view.get("a") == {"count": 1}, "it was only too early"
+
+
+def test_a_store_without_rows(state: WrittenState) -> None:
+    state.commit("empty", STRING_COUNTS, [])
+    view = StoreView(state.directory, "empty")
+    assert view.get("a") is None
+    assert view.windows("a") == []
+    assert list(view.range()) == list(view.all()) == []
+    assert view.count() == 0
+
+
+def test_a_store_without_windows_is_not_asked_for_one(state: WrittenState) -> None:
+    state.commit("counts", STRING_COUNTS, counts(a=1))
+    view = StoreView(state.directory, "counts")
+    for question in (lambda: view.windows("a"), lambda: view.get("a", 0)):
+        with pytest.raises(InvalidQuery, match="store 'counts' has no windows"):
+            question()
+
+
+def test_stores_are_found_by_the_name_of_the_application(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    state = WrittenState(tmp_path / "stoker" / "streams" / "order-processor")
+    state.commit("counts", STRING_COUNTS, counts(a=1))
+    assert open_store("order-processor", "counts").get("a") == {"count": 1}
+    assert open_store("order-processor", "counts", tmp_path / "stoker" / "streams").get("a") == {"count": 1}
+    for unknown in ("orders", "..", "order-processor/stores"):
+        with pytest.raises(ApplicationNotFound, match="There are: order-processor") as refused:
+            open_store(unknown, "counts")
+        assert refused.value.choices == ["order-processor"]
+    with pytest.raises(ApplicationNotFound, match="There are: none"):
+        open_store("order-processor", "counts", tmp_path / "elsewhere")
+    with pytest.raises(StoreNotFound, match="There are: counts"):
+        open_store("order-processor", "count")
+
+
+@pytest.mark.acceptance("B137")
+def test_another_process_asks_without_spark(state: WrittenState) -> None:
+    """A store is queried by key from another process than the application's, which never loads Spark."""
+    state.commit("counts", STRING_COUNTS, counts(ann=3))
+    program = f"""
+import json, sys
+from stoker.streams import open_store
+view = open_store("application", "counts", {str(Path(str(state.directory)).parent)!r})
+print(json.dumps([view.get("ann"), view.batch, view.as_of.isoformat(), "pyspark" in sys.modules]))
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert json.loads(ran.stdout) == [{"count": 3}, 0, "2026-01-01T00:00:00+00:00", False]
+
+
+# -- while the application runs ---------------------------------------------------------------------------------------
+
+
+def test_every_answer_says_how_old_it_is(state: WrittenState) -> None:
+    now = FIRST_COMMIT + 30.0
+    view = StoreView(state.directory, "counts", clock=lambda: now)
+    state.commit("counts", STRING_COUNTS, counts(a=1))
+    assert (view.batch, view.as_of, view.staleness) == (0, datetime(2026, 1, 1, tzinfo=UTC), 30.0)
+    state.commit("counts", STRING_COUNTS, counts(a=2))
+    assert view.batch == 0, "nothing was read since"
+    answer = view.read(lambda store: store.get("a"))
+    assert answer == ({"count": 2}, 1, datetime(2026, 1, 1, 0, 1, tzinfo=UTC), 0.0), "a clock that is behind"
+    now += 45
+    assert (view.batch, view.staleness) == (1, 15.0)
+
+
+def test_a_part_is_read_once(state: WrittenState, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new micro-batch makes only its own rows be read, also for one who asks for the store anew."""
+    read: list[int] = []
+
+    class Counted(parts._SortedRows):
+        def __init__(self, table: pa.Table, columns: parts.StoreColumns) -> None:
+            read.append(len(table))
+            super().__init__(table, columns)
+
+    monkeypatch.setattr(parts, "_SortedRows", Counted)
+    kept = parts.Parts()
+    state.commit("counts", STRING_COUNTS, counts(a=1, b=1, c=1))
+    for _ in range(2):
+        view = StoreView(state.directory, "counts", parts=kept)
+        assert [view.get("a"), view.get("b"), view.get("c")] == [{"count": 1}] * 3
+    assert read == [3]
+    state.commit("counts", STRING_COUNTS, counts(a=2))
+    assert [view.get("a"), view.get("b")] == [{"count": 2}, {"count": 1}]
+    assert read == [3, 1]
+
+
+def bytes_kept(kept: parts.Parts, state: WrittenState) -> int:
+    files = state.manifest.stores["counts"]
+    return sum(part.bytes_in_memory for part in kept.of_store(state.directory, "counts", files))
+
+
+def test_a_large_part_is_kept_when_it_is_asked_often(state: WrittenState) -> None:
+    kept = parts.Parts()
+    state.commit("counts", STRING_COUNTS, counts(a=1, b=1, c=1))
+    view = StoreView(state.directory, "counts", parts=kept)
+    is_kept = []
+    with read_from_files():
+        for _ in range(10):
+            assert view.get("b") == {"count": 1}
+            is_kept.append(bytes_kept(kept, state) > 0)
+    assert is_kept == [False] * 8 + [True] * 2
+
+
+def test_memory_has_a_bound(tmp_path: Path) -> None:
+    """A store that is too large is always read from its files, and those that were not asked for longest are let go."""
+    kept = parts.Parts(most_bytes=100)
+    small, large, other = [WrittenState(tmp_path / name) for name in ("small", "large", "other")]
+    small.commit("counts", STRING_COUNTS, counts(a=1, b=2))
+    large.commit("counts", STRING_COUNTS, counts(a=1, b=2, c=3))
+    other.commit("counts", STRING_COUNTS, counts(**{"a" * 60: 1, "b" * 60: 2}))
+    assert StoreView(small.directory, "counts", parts=kept).get("a") == {"count": 1}
+    for _ in range(12):
+        assert StoreView(large.directory, "counts", parts=kept).get("c") == {"count": 3}
+    assert bytes_kept(kept, large) == 0
+    assert bytes_kept(kept, small) > 0
+    assert StoreView(other.directory, "counts", parts=kept).get("a" * 60) == {"count": 1}
+    assert bytes_kept(kept, other) > 0
+    assert bytes_kept(kept, small) == 0
+
+
+def test_compaction_while_a_question_is_answered(state: WrittenState) -> None:
+    """What was removed is looked for in the newest state; the question is asked again."""
+    first = state.commit("counts", STRING_COUNTS, counts(a=1, b=1))
+    view = StoreView(state.directory, "counts", parts=parts.Parts())
+    asked = itertools.count(1)
+
+    def ask(store: StoreSnapshot) -> tuple[int, Any]:
+        times = next(asked)
+        if times == 1:
+            state.commit_base("counts", STRING_COUNTS, counts(a=2, b=1))
+            state.forget(first)
+        return times, store.get("a")
+
+    with read_from_files():
+        answer = view.read(ask)
+    assert (answer.value, answer.batch) == ((2, {"count": 2}), 1)
+
+
+@FROM_FILES_OR_MEMORY
+def test_compaction_while_all_rows_are_read(state: WrittenState, small_rows: int) -> None:
+    """They are those of one state, though its files are removed meanwhile."""
+    rows = [{"_key": f"key-{number}", "count": number, "_deleted": False} for number in range(50_000)]
+    first = state.commit("counts", STRING_COUNTS, rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "_SMALL_ROWS", small_rows)
+        view = StoreView(state.directory, "counts", parts=parts.Parts())
+        view.get("key-1")
+        everything = view.all()
+        found = [next(everything)]
+        state.commit_base("counts", STRING_COUNTS, counts(a=2))
+        state.forget(first)
+        found += everything
+        assert len({each.key for each in found}) == len(found) == 50_000
+        assert list(view.all()) == [KeyValue("a", {"count": 2})]
+
+
+@pytest.mark.parametrize("lost", ["_SUCCESS", "part-1.zstd.parquet"])
+def test_a_part_that_is_not_whole_is_none(state: WrittenState, lost: str) -> None:
+    """The state before is answered of: a base that is written again by a second attempt is not there for a moment."""
+    state.commit("counts", STRING_COUNTS, counts(a=1, b=1))
+    batch = state.commit_base("counts", STRING_COUNTS, counts(a=1, b=1))
+    Path(state.directory.batch_path("counts", f"base-{batch}"), lost).unlink()
+    view = StoreView(state.directory, "counts", parts=parts.Parts())
+    assert dict(view.all()) == {"a": {"count": 1}, "b": {"count": 1}}
+    assert view.batch == 0
+    state.directory.remove_part("counts", "batch-0")
+    with pytest.raises(StateLost, match="store 'counts' names files that are not in"):
+        StoreView(state.directory, "counts", parts=parts.Parts()).count()
+
+
+def test_an_application_that_began_anew(tmp_path: Path) -> None:
+    """Names of parts and numbers of batches come again, what was read of them before does not."""
+    state = WrittenState(tmp_path)
+    state.commit("counts", STRING_COUNTS, counts(a=1))
+    view = StoreView(state.directory, "counts")
+    assert view.get("a") == {"count": 1}
+    state.directory.remove()
+    anew = WrittenState(tmp_path)
+    anew.commit("counts", STRING_COUNTS, counts(a=5))
+    assert view.get("a") == {"count": 5}
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+@pytest.mark.acceptance("B137")
+def test_stores_of_a_topology(spark: "SparkSession") -> None:
+    """Named stores are queried by key while the application goes on: the value, or the windows, of a key."""
+    app = Streams("orders")
+    orders = app.stream("orders", value_schema="customer string, total double").group_by("customer")
+    orders.window(tumbling("1 hour")).sum("total", name="revenue", store="hourly-revenue")
+    orders.aggregate(0.0, lambda _, row, total: total + row["total"], "double", store="totals")
+    with TestDriver(app, spark=spark) as driver:
+        driver.send("orders", {"customer": "ann", "total": 2.5}, timestamp=NOON)
+        totals, hourly = driver.store("totals"), driver.store("hourly-revenue")
+        assert totals.get("ann") == 2.5
+        assert totals.get("bob") is None
+        assert hourly.get("ann", NOON) == {"revenue": 2.5}
+        driver.send("orders", {"customer": "ann", "total": 1.0}, timestamp=NOON + HOUR)
+        driver.send("orders", {"customer": "bob", "total": 4.0}, timestamp=NOON + HOUR)
+        driver.run()
+        assert dict(totals.all()) == {"ann": 3.5, "bob": 4.0}
+        assert hourly.get("ann") == [
+            WindowedValue("ann", NOON, NOON + HOUR, {"revenue": 2.5}),
+            WindowedValue("ann", NOON + HOUR, NOON + 2 * HOUR, {"revenue": 1.0}),
+        ]
+        assert (hourly.batch, hourly.count()) == (1, 3)
+        assert 0 <= hourly.staleness < 300

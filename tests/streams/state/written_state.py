@@ -1,0 +1,91 @@
+"""The state of an application as Spark writes it, made without Spark: parts of stores, and a manifest for each micro-batch."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from stoker.streams.state.directory import StateDirectory
+from stoker.streams.state.manifest import Manifest, StoreFiles
+
+STRING_COUNTS: Final = pa.schema([("_key", pa.string()), ("count", pa.int64()), ("_deleted", pa.bool_())])
+WINDOWED_SUMS: Final = pa.schema(
+    [
+        ("_key", pa.string()),
+        ("window_start", pa.timestamp("us", "UTC")),
+        ("window_end", pa.timestamp("us", "UTC")),
+        ("_state", pa.struct([("sum_0", pa.float64())])),
+        ("_timestamp", pa.timestamp("us", "UTC")),
+        ("sum_total", pa.float64()),
+        ("_deleted", pa.bool_()),
+    ]
+)
+FIRST_COMMIT: Final = 1_767_225_600.0
+"""2026-01-01T00:00:00Z."""
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def counts(**values: int | None) -> Rows:
+    """Rows of STRING_COUNTS; None is a key that is deleted."""
+    return [{"_key": key, "count": count, "_deleted": count is None} for key, count in values.items()]
+
+
+class WrittenState:
+    """Batches are committed a minute apart."""
+
+    def __init__(self, root: str | Path) -> None:
+        self.directory = StateDirectory(root)
+        self.manifest = Manifest()
+        self._numbers = itertools.count()
+
+    def commit(self, store: str, schema: pa.Schema, rows: Rows, **manifest: Any) -> int:
+        """A micro-batch that changes these rows of a store. Its number."""
+        batch = next(self._numbers)
+        files = self.manifest.stores.get(store, StoreFiles())
+        if rows:
+            self.write_part(store, f"batch-{batch}", schema, rows)
+            files = files.with_part(f"batch-{batch}", len(rows))
+        self._write_manifest(batch, store, files, manifest)
+        return batch
+
+    def commit_base(self, store: str, schema: pa.Schema, rows: Rows) -> int:
+        """A micro-batch after which all rows of a store are one part."""
+        batch = next(self._numbers)
+        if rows:
+            self.write_part(store, f"base-{batch}", schema, rows)
+        self._write_manifest(batch, store, StoreFiles().with_part(f"base-{batch}", len(rows)), {})
+        return batch
+
+    def write_part(self, store: str, part: str, schema: pa.Schema, rows: Rows) -> None:
+        """As two files, with moments as Spark writes them."""
+        path = Path(self.directory.batch_path(store, part))
+        path.mkdir(parents=True)
+        for number, share in enumerate((rows[::2], rows[1::2])):
+            table = pa.Table.from_pylist(list(share), schema)
+            parquet.write_table(table, path / f"part-{number}.zstd.parquet", use_deprecated_int96_timestamps=True)
+        (path / "_SUCCESS").touch()
+
+    def forget(self, *batches: int) -> None:
+        """Manifests of long ago; and the parts that no other names."""
+        for batch in batches:
+            self.directory.remove_manifest(batch)
+        left = [Manifest.from_json(self.directory.read_manifest(each) or {}) for each in self.directory.manifests()]
+        for store in self.directory.stores():
+            named = {part for each in left for part in each.stores[store].parts}
+            for part in set(self.directory.parts(store)) - named:
+                self.directory.remove_part(store, part)
+
+    def _write_manifest(self, batch: int, store: str, files: StoreFiles, more: Mapping[str, Any]) -> None:
+        self.manifest = replace(
+            self.manifest,
+            batch=batch,
+            committed_at=FIRST_COMMIT + 60 * batch,
+            stores={**self.manifest.stores, store: files},
+            **more,
+        )
+        self.directory.write_manifest(batch, self.manifest.to_json())
