@@ -24,7 +24,9 @@ def as_json(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    if isinstance(value, Decimal) or (isinstance(value, float) and not math.isfinite(value)):
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)
+    if isinstance(value, Decimal):
         return str(value)
     return value
 

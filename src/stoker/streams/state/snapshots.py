@@ -140,7 +140,10 @@ class StoreSnapshot:
         if isinstance(given, datetime) and given.tzinfo is not None:
             return given
         if isinstance(given, int) and not isinstance(given, bool):
-            return _EPOCH + timedelta(milliseconds=given)
+            try:
+                return _EPOCH + timedelta(milliseconds=given)
+            except OverflowError:
+                pass  # it is later than all years that Python knows
         raise InvalidQuery(
             f"windows of store {self._store!r} are asked for by a datetime with a time zone, or milliseconds since 1970: "
             f"{given!r} is neither"
