@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from stoker.streams import nodes
 from stoker.streams.compiler.batch import Batch, Inputs, clock_name, refused_by_name
 from stoker.streams.compiler.outputs import output_rows, records
 from stoker.streams.errors import StateLost
+from stoker.streams.parallel import at_once
 from stoker.streams.parquet import parquet_rows, write_parquet
 from stoker.streams.state.directory import StateDirectory
 from stoker.streams.state.manifest import Manifest
@@ -15,6 +17,7 @@ from stoker.streams.topology import Topology
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     from stoker.streams.kafka_outputs import KafkaOutputs
 
@@ -25,8 +28,8 @@ _KEPT_MANIFESTS = 20
 class Outputs(Protocol):
     """Where the records of a micro-batch go."""
 
-    def write(self, batch: Batch, sink: nodes.ToTopic) -> None:
-        """To a topic."""
+    def prepare(self, batch: Batch, sink: nodes.ToTopic) -> Callable[[], None]:
+        """A function that writes the records of a sink to its topic."""
 
     def write_changes(self, batch: Batch, store: str, rows: "DataFrame") -> None:
         """The changed rows of a store, to its changelog."""
@@ -52,6 +55,8 @@ class Execution:
         self._outputs = outputs
         self._clock = clock
         self._restore = restore
+        self._layouts: dict[str, StructType] = {}
+        """By store, the columns of its changes, once it has had some."""
 
     def run(self, spark: "SparkSession", number: int, inputs: Inputs, offsets: dict[str, dict[str, int]]) -> Manifest:
         """When this returns, everything of the batch is written, and the manifest says so."""
@@ -64,12 +69,15 @@ class Execution:
             directory=self._directory,
             manifest=before,
             shared=self._topology.shared,
+            layouts=self._layouts,
         )
         try:
-            for root in self._topology.roots:
-                self._write(batch, root)
-            for name, (_, rows) in list(batch.stores.items()):
-                self._outputs.write_changes(batch, name, rows)
+            writes = [write for root in self._topology.roots if (write := self._prepared(batch, root)) is not None]
+            writes += [
+                partial(self._outputs.write_changes, batch, name, rows)
+                for name, (_, rows) in list(batch.stores.items())
+            ]
+            at_once(spark, writes)
             bad = {
                 source.topic: self._outputs.write_dead_letters(batch, source)
                 for source in self._topology.sources
@@ -77,6 +85,7 @@ class Execution:
             }
             manifest = self._finished(batch, before, offsets, bad, began)
             self._directory.write_manifest(number, manifest.to_json())
+            self._layouts |= batch.layouts
             self._forget_old(number)
             return manifest
         finally:
@@ -96,17 +105,21 @@ class Execution:
             )
         return restored
 
-    def _write(self, batch: Batch, root: nodes.Node) -> None:
+    def _prepared(self, batch: Batch, root: nodes.Node) -> Callable[[], None] | None:
+        """Compute the stores that a root is made of; what is left to do is to write its rows."""
+        if batch.is_idle(root):
+            return None
         if isinstance(root, nodes.ToTopic):
-            self._outputs.write(batch, root)
-        elif isinstance(root, nodes.ToParquet):
-            write_parquet(batch, root)
-        elif isinstance(root, nodes.ForEachBatch):
-            root.function(output_rows(batch, root.parent)[0], batch.number)
-        elif isinstance(root, nodes.TableNode):
+            return self._outputs.prepare(batch, root)
+        if isinstance(root, nodes.ToParquet):
+            return partial(write_parquet, batch, root, parquet_rows(batch, root))
+        if isinstance(root, nodes.ForEachBatch):
+            return partial(root.function, output_rows(batch, root.parent)[0], batch.number)
+        if isinstance(root, nodes.TableNode):
             batch.table(root)
         else:
             batch.stream(root)
+        return None
 
     def _finished(
         self, batch: Batch, before: Manifest, offsets: dict[str, dict[str, int]], bad: dict[str, int], began: float
@@ -123,7 +136,9 @@ class Execution:
             committed_at=self._clock(),
             clocks=clocks,
             watermarks=batch.watermarks,
-            offsets={**before.offsets, **offsets},
+            offsets={
+                topic: before.offsets.get(topic, {}) | offsets.get(topic, {}) for topic in {**before.offsets, **offsets}
+            },
             stores=stores,
             progress=self._progress(batch, before, bad, began),
         )

@@ -1,6 +1,7 @@
 """Where the records of a micro-batch go in Kafka: topics, changelogs of stores, dead letters."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from stoker.streams import nodes
@@ -34,9 +35,9 @@ class KafkaOutputs:
         self._logged = logged
         """Stores that have a changelog."""
 
-    def write(self, batch: Batch, sink: nodes.ToTopic) -> None:
+    def prepare(self, batch: Batch, sink: nodes.ToTopic) -> Callable[[], None]:
         frame, options = self.prepared(records(batch, sink), sink)
-        self._save(frame, sink.topic, sink.name, options)
+        return partial(self._save, frame, sink.topic, sink.name, options)
 
     def prepared(self, frame: "DataFrame", sink: nodes.ToTopic) -> "tuple[DataFrame, dict[str, str]]":
         """The rows as they can be written, and the options that say how."""

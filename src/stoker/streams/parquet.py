@@ -20,10 +20,7 @@ _ASIDE: Final = "_aside"
 """Readers of the directory do not look at names that begin with _."""
 
 
-def write_parquet(batch: Batch, sink: ToParquet) -> None:
-    rows = parquet_rows(batch, sink)
-    if batch.is_dry:
-        return
+def write_parquet(batch: Batch, sink: ToParquet, rows: "DataFrame") -> None:
     aside = f"{sink.path.rstrip('/')}/{_ASIDE}/{sink.name}-{batch.number}"
     writer = rows.write.mode("overwrite")
     if sink.partition_by:
@@ -56,13 +53,12 @@ def _move(batch: Batch, sink: ToParquet, aside: str) -> None:
     """By Hadoop's file system, so that it may be anywhere."""
     jvm = batch.spark._jvm  # the only way to it
     assert jvm is not None
-    configuration = batch.spark._jsparkSession.sessionState().newHadoopConf()  # type: ignore[attr-defined]
+    configuration = batch.spark._jsparkSession.sessionState().newHadoopConf()
     source = jvm.org.apache.hadoop.fs.Path(aside)
     files = source.getFileSystem(configuration)
     source = files.makeQualified(source)
     target = files.makeQualified(jvm.org.apache.hadoop.fs.Path(sink.path))
     listed = files.listFiles(source, True)
-    moved = 0
     while listed.hasNext():
         path = listed.next().getPath()
         if not path.getName().startswith("part-"):
@@ -75,5 +71,4 @@ def _move(batch: Batch, sink: ToParquet, aside: str) -> None:
         if files.exists(final):
             files.delete(final, False)
         files.rename(path, final)
-        moved += 1
-    files.delete(source.getParent(), True)
+    files.delete(source, True)

@@ -19,7 +19,6 @@ from stoker.streams.nodes import TopicSource, in_order
 from stoker.streams.topology import Topology
 from stoker.wire.error_codes import ErrorCode
 
-
 _LOGGER: Final = logging.getLogger(__name__)
 _KAFKA: Final = "kafka."
 _CHANGELOG: Final = {"cleanup.policy": "compact", "min.compaction.lag.ms": "86400000", "retention.ms": "-1"}

@@ -2,9 +2,10 @@
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from stoker.streams import nodes
@@ -78,6 +79,7 @@ class TestDriver:
         self._number = 0
         self.topology = application.topology
         self.topology.check()
+        self._execution = Execution(self.topology, self._directory, self)
         self.progress: dict[str, Any] = {}
         """Of the last micro-batch: rows, late ones, seconds."""
 
@@ -113,8 +115,7 @@ class TestDriver:
     def run(self) -> None:
         """What was sent since the last time, as one micro-batch."""
         inputs = _Sent(self)
-        execution = Execution(self.topology, self._directory, self)
-        manifest = execution.run(self._spark, self._number, inputs, {})
+        manifest = self._execution.run(self._spark, self._number, inputs, {})
         self.progress = manifest.progress
         inputs.done()
         self._number += 1
@@ -137,8 +138,11 @@ class TestDriver:
 
     # -- what an execution writes to
 
-    def write(self, batch: Batch, sink: nodes.ToTopic) -> None:
-        found = records(batch, sink).orderBy("timestamp").collect()
+    def prepare(self, batch: Batch, sink: nodes.ToTopic) -> Callable[[], None]:
+        return partial(self._collect, sink, records(batch, sink))
+
+    def _collect(self, sink: nodes.ToTopic, frame: "DataFrame") -> None:
+        found = frame.orderBy("timestamp").collect()
         self._outputs.setdefault(sink.topic, []).extend(_record(row) for row in found)
 
     def write_changes(self, batch: Batch, store: str, rows: "DataFrame") -> None:

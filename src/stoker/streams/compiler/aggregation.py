@@ -123,10 +123,9 @@ def stored_table(
     """The table whose changed rows `changed()` gives, unless an earlier attempt of this batch has written them."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    rows = store.read_written() if not batch.is_dry and store.is_written else changed()
     if expiry is None and WINDOW_END in keys:
         expiry = _still_counts(batch, node)
-    written = batch.write(store, rows, expiry)
+    written = batch.changes(node, store, changed, expiry)
     plain = [*keys, *values, TIMESTAMP, PARTITION]
     return TableFrame(
         keys=keys,

@@ -1,6 +1,6 @@
 """One micro-batch: its input, its state and its clocks, and the DataFrames that nodes have become."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -13,6 +13,7 @@ from stoker.streams.state.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation, SparkSession
+    from pyspark.sql.types import StructType
 
     from stoker.streams.compiler.frames import TableFrame
 
@@ -45,6 +46,7 @@ class Batch:
         manifest: Manifest,
         shared: frozenset[Node] = frozenset(),
         is_dry: bool = False,
+        layouts: "Mapping[str, StructType] | None" = None,
     ) -> None:
         self.spark = spark
         self.number = number
@@ -54,6 +56,10 @@ class Batch:
         self.is_dry = is_dry
         """Only to see whether it can be: nothing is read, nothing written."""
         self._directory = directory
+        self._layouts = layouts or {}
+        """By store, the columns of its changes, as far as they are known."""
+        self.layouts: dict[str, StructType] = {}
+        """The same, as this batch has made them."""
         self._shared = shared
         """Nodes of whose rows more than one job is made: these are kept while the batch lasts."""
         self._made: dict[Node, Any] = {}
@@ -118,7 +124,39 @@ class Batch:
             self.expiry[store.name] = expiry
         written = rows if self.is_dry else store.write(rows)
         self.stores[store.name] = store, written.drop(*but)
+        self.layouts[store.name] = written.schema
         return written
+
+    def changes(
+        self,
+        node: Node,
+        store: Store,
+        make: "Callable[[], DataFrame]",
+        expiry: "Column | None" = None,
+        but: Sequence[str] = (),
+    ) -> "DataFrame":
+        """The rows of a store that the batch changes, as they are in its files.
+
+        They are made now, unless an earlier attempt of this batch has made them, or nothing has come that could change any.
+        """
+        layout = self.layout(store)
+        if layout is not None and self.is_idle(node):
+            return self.nothing(layout)
+        rows = store.read_written() if not self.is_dry and store.is_written else make()
+        return self.write(store, rows, expiry, but)
+
+    def layout(self, store: Store) -> "StructType | None":
+        """The columns of a store's changes, if they are known."""
+        return self._layouts.get(store.name)
+
+    def nothing(self, layout: "StructType") -> "DataFrame":
+        return self.spark.createDataFrame([], layout)
+
+    def is_idle(self, node: Node) -> bool:
+        """Whether none of the topics that a node is made of has anything in this batch."""
+        if self.is_dry:
+            return False
+        return not any(self.inputs.partitions(each.topic) for each in in_order([node]) if isinstance(each, TopicSource))
 
     def write_bases(self) -> dict[str, StoreFiles]:
         """The files of each store after this batch; those with many parts are written anew."""

@@ -57,8 +57,7 @@ def deduplicated(batch: Batch, node: Deduplicate) -> "DataFrame":
             F.lit(False).alias(DELETED),
         )
 
-    made = store.read_written() if not batch.is_dry and store.is_written else changed()
-    written = batch.write(store, made, F.col("_last") >= _oldest(batch, node), but=["_kept"])
+    written = batch.changes(node, store, changed, F.col("_last") >= _oldest(batch, node), but=["_kept"])
     return written.select(F.explode("_kept.row").alias("_row")).select("_row.*")
 
 

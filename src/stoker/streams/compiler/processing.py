@@ -65,8 +65,7 @@ def processed(batch: Batch, node: Process) -> "DataFrame":
         work = _work(node.processor, values_of(rows.columns))
         return for_each_key(rows, states, [KEY], work, schema, [STREAM_TIME, PARTITION, OFFSET])
 
-    made = store.read_written() if not batch.is_dry and store.is_written else changed()
-    written = batch.write(store, made, but=[_FORWARDED])
+    written = batch.changes(node, store, changed, but=[_FORWARDED])
     out = written.select(KEY, PARTITION, F.explode(_FORWARDED).alias("_row"))
     return out.select(
         *[f"_row.{name}" for name in value.names],

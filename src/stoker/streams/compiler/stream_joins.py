@@ -49,13 +49,13 @@ def _side(batch: Batch, node: StreamJoin, parent: Node, side: str) -> _Side:
     rows = batch.stream(parent)
     values = values_of(rows.columns)
     columns = [*values, KEY, TIMESTAMP, PARTITION, OFFSET, STREAM_TIME]
-    if not batch.is_dry and store.is_written:
-        new = store.read_written()
-    else:
-        rows = rows.withColumn(_TIME, F.unix_millis(TIMESTAMP)).where(F.col(KEY).isNotNull())
-        new = rows.select(KEY, _TIME, F.struct(*columns).alias(_ROW), PARTITION, F.lit(False).alias(DELETED))
+
+    def made() -> "DataFrame":
+        timed = rows.withColumn(_TIME, F.unix_millis(TIMESTAMP)).where(F.col(KEY).isNotNull())
+        return timed.select(KEY, _TIME, F.struct(*columns).alias(_ROW), PARTITION, F.lit(False).alias(DELETED))
+
     keeps = F.col(_TIME) >= _oldest(batch, node)
-    new = batch.write(store, new, keeps)
+    new = batch.changes(parent, store, made, keeps)
     earlier = store.rows_before(new, where=keeps)
     return _Side(new.drop(DELETED), earlier, values)
 

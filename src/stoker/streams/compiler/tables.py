@@ -1,6 +1,7 @@
 """Tables of topics, and what is made of one table."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stoker.streams import nodes
@@ -34,7 +35,10 @@ def source(batch: Batch, node: nodes.TableSource) -> TableFrame:
     from pyspark.sql import functions as F  # noqa: N812
 
     store = batch.store(node.name, [KEY])
-    is_changed = batch.is_dry or bool(batch.inputs.partitions(node.topic))
+    layout = batch.layout(store)
+    if layout is not None and batch.is_idle(node):
+        table = stored_table(batch, node, store, [KEY], values_of(layout.names), lambda: batch.nothing(layout))
+        return replace(table, is_changed=False)
     rows = batch.keep(rows_of(batch, node).where(F.col(KEY).isNotNull()))
     values = values_of(rows.columns)
 
@@ -46,16 +50,7 @@ def source(batch: Batch, node: nodes.TableSource) -> TableFrame:
         return new.join(old, [KEY], "left")
 
     table = stored_table(batch, node, store, [KEY], values, changed)
-    return TableFrame(
-        keys=table.keys,
-        values=values,
-        changes=table.changes,
-        before=table.before,
-        after=table.after,
-        rows=table.rows,
-        is_changed=is_changed,
-        versions=rows.select(KEY, *values, DELETED, STREAM_TIME, OFFSET),
-    )
+    return replace(table, versions=rows.select(KEY, *values, DELETED, STREAM_TIME, OFFSET))
 
 
 def filtered(batch: Batch, node: nodes.TableFilter) -> TableFrame:
