@@ -39,6 +39,7 @@ def test_help_names_every_command(run: CommandLine) -> None:
         "configs describe --broker 1",
         "brokers",
         "schemas list --help",
+        "streams list",
         "--help",
     ],
 )

@@ -27,6 +27,7 @@ ENTRIES: Final = {
     "consume": Entry("Read records from topics.", "stoker.cli.consume"),
     "groups": Entry("Describe, reset and delete consumer groups.", "stoker.cli.groups"),
     "transactions": Entry("List, describe and abort transactions; find those that hang.", "stoker.cli.transactions"),
+    "streams": Entry("Look into streams applications on this machine, and their stores.", "stoker.cli.streams"),
     "schemas": Entry("List, register, check, compare and delete schemas.", "stoker.cli.schemas"),
     "configs": Entry("Describe and alter the configs of topics, brokers and groups.", "stoker.cli.configs"),
     "records": Entry("Delete records from the start of partitions.", "stoker.cli.records"),

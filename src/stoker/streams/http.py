@@ -159,7 +159,7 @@ class _Api:
         told, (entries, first) = self._asked(request, ask)
         further = None
         if len(entries) > limit:
-            further = f"{request.url.path}?{urlencode(given | _further(entries, first, skip))}"
+            further = f"{request.url.path}?{urlencode(_further(given, entries, first, skip))}"
         return JSONResponse({**told, "entries": [entry_json(each) for each in entries[:limit]], "next": further})
 
     def key(self, request: Request) -> Response:
@@ -193,12 +193,13 @@ class _Api:
         return {"application": name, "store": store, **state_json(answer)}, answer.value
 
 
-def _further(entries: list[Entry], first: Any, skip: int) -> dict[str, str]:
-    """Where the next answer begins: at the key of the row that did not fit, after those of its windows that did."""
+def _further(given: dict[str, str], entries: list[Entry], first: Any, skip: int) -> dict[str, str]:
+    """The query for the next answer: from the key of the row that did not fit, after those of its windows that did."""
     *shown, rest = entries
     same = sum(each.key == rest.key for each in shown)
-    given = skip + same if rest.key == first else same
-    return {"from": key_text(rest.key), "skip": str(given)}
+    passed = skip + same if rest.key == first else same
+    start = {"from": key_text(rest.key)} | ({"skip": str(passed)} if passed else {})
+    return {name: text for name, text in given.items() if name != "skip"} | start
 
 
 # -- what is asked

@@ -38,8 +38,9 @@ def counts(**values: int | None) -> Rows:
 class WrittenState:
     """Batches are committed a minute apart."""
 
-    def __init__(self, root: str | Path) -> None:
+    def __init__(self, root: str | Path, first_commit: float = FIRST_COMMIT) -> None:
         self.directory = StateDirectory(root)
+        self._first_commit = first_commit
         self.manifest = Manifest()
         self._numbers = itertools.count()
 
@@ -84,7 +85,7 @@ class WrittenState:
         self.manifest = replace(
             self.manifest,
             batch=batch,
-            committed_at=FIRST_COMMIT + 60 * batch,
+            committed_at=self._first_commit + 60 * batch,
             stores={**self.manifest.stores, store: files},
             **more,
         )
