@@ -172,6 +172,16 @@ def test_windows_of_a_key(state: WrittenState) -> None:
         view.get("ann", NOON.replace(tzinfo=None))
 
 
+def test_a_value_may_have_the_columns_of_a_window(state: WrittenState) -> None:
+    """A table of a topic that windows were written to: by its keys alone, of which a later row replaces an earlier."""
+    for hour in range(2):
+        state.commit("latest", WINDOWED_SUMS, [windowed("ann", hour, hour / 2)], keys=("_key",))
+    view = StoreView(state.directory, "latest")
+    start = NOON + HOUR
+    assert view.get("ann") == {"window_start": start, "window_end": start + HOUR, "sum_total": 0.5}
+    assert (view.count(), len(list(view.all())), len(list(view.range()))) == (1, 1, 1)
+
+
 def test_values_are_what_python_has_for_them(state: WrittenState) -> None:
     """Moments are of UTC, also within others; maps are dicts; nothing of ours is shown."""
     schema = pa.schema(

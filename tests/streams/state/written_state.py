@@ -44,10 +44,10 @@ class WrittenState:
         self.manifest = Manifest()
         self._numbers = itertools.count()
 
-    def commit(self, store: str, schema: pa.Schema, rows: Rows, **manifest: Any) -> int:
+    def commit(self, store: str, schema: pa.Schema, rows: Rows, *, keys: tuple[str, ...] = (), **manifest: Any) -> int:
         """A micro-batch that changes these rows of a store. Its number."""
         batch = next(self._numbers)
-        files = self.manifest.stores.get(store, StoreFiles())
+        files = self.manifest.stores.get(store, StoreFiles(keys=keys))
         if rows:
             self.write_part(store, f"batch-{batch}", schema, rows)
             files = files.with_part(f"batch-{batch}", len(rows))

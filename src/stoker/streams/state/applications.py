@@ -11,7 +11,7 @@ from pyarrow import fs, parquet
 
 from stoker.streams.errors import ApplicationNotFound
 from stoker.streams.state.directory import StateDirectory, default_root, directory_of
-from stoker.streams.state.manifest import Manifest
+from stoker.streams.state.manifest import Manifest, StoreFiles
 from stoker.streams.state.parts import PARTS, store_columns
 from stoker.streams.state.snapshots import StoreSnapshot
 
@@ -106,7 +106,7 @@ def _store_status(directory: StateDirectory, manifest: Manifest, store: str, siz
     if files.total <= _COUNTED_ROWS:
         try:
             parts = PARTS.of_store(directory, store, files)
-            columns = store_columns(store, parts[-1].schema) if parts else None
+            columns = store_columns(store, parts[-1].schema, files) if parts else None
             counted = StoreSnapshot(store, manifest, parts, columns).count()
             return StoreStatus(name=store, rows=counted, is_exact=True, bytes=size)
         except FileNotFoundError:
@@ -116,15 +116,15 @@ def _store_status(directory: StateDirectory, manifest: Manifest, store: str, siz
 
 def offered_stores(directory: StateDirectory, manifest: Manifest) -> list[str]:
     """Names of the stores that can be asked: not those that the application keeps for itself."""
-    return sorted(store for store, files in manifest.stores.items() if _is_offered(directory, store, files.parts))
+    return sorted(store for store, files in manifest.stores.items() if _is_offered(directory, store, files))
 
 
-def _is_offered(directory: StateDirectory, store: str, parts: tuple[str, ...]) -> bool:
+def _is_offered(directory: StateDirectory, store: str, files: StoreFiles) -> bool:
     """By the columns, since any name is a name that a user may give; of a store without rows the name has to do."""
     try:
-        file = directory.part_files(store, parts[-1])[0] if parts else None
-        if file is not None:
-            return store_columns(store, parquet.read_schema(file.path, filesystem=directory.files)) is not None
+        if files.parts:
+            file = directory.part_files(store, files.parts[-1])[0]
+            return store_columns(store, parquet.read_schema(file.path, filesystem=directory.files), files) is not None
     except (FileNotFoundError, IndexError):
         pass  # the files were removed just now
     return not store.endswith(_OWN_SUFFIXES)

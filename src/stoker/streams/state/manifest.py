@@ -1,7 +1,7 @@
 """What the state is after one micro-batch: which files of each store count, the clocks, and how the batch went."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 _VERSION: Final = 1
@@ -17,6 +17,8 @@ class StoreFiles:
     parts: tuple[str, ...] = ()
     rows: tuple[int, ...] = ()
     """Of each part."""
+    keys: tuple[str, ...] = ()
+    """The columns that tell its rows apart; none if that is not known, or rows are only added."""
 
     @property
     def total(self) -> int:
@@ -26,7 +28,7 @@ class StoreFiles:
     def with_part(self, part: str, rows: int) -> "StoreFiles":
         if part in self.parts or not rows:
             return self
-        return StoreFiles(parts=(*self.parts, part), rows=(*self.rows, rows))
+        return replace(self, parts=(*self.parts, part), rows=(*self.rows, rows))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,7 +54,7 @@ class Manifest:
             },
             "watermarks": self.watermarks,
             "offsets": self.offsets,
-            "stores": {name: {"parts": each.parts, "rows": each.rows} for name, each in self.stores.items()},
+            "stores": {name: asdict(each) for name, each in self.stores.items()},
             "progress": self.progress,
         }
 
@@ -67,7 +69,7 @@ class Manifest:
             watermarks=content["watermarks"],
             offsets=content["offsets"],
             stores={
-                name: StoreFiles(parts=tuple(each["parts"]), rows=tuple(each["rows"]))
+                name: StoreFiles(parts=tuple(each["parts"]), rows=tuple(each["rows"]), keys=tuple(each.get("keys", ())))
                 for name, each in content["stores"].items()
             },
             progress=content["progress"],

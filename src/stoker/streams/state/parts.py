@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import dataset, fs, parquet
 
-from stoker.streams.columns import DELETED, KEY, WINDOW, WINDOW_START, values_of
+from stoker.streams.columns import DELETED, KEY, WINDOW, values_of
 from stoker.streams.state.directory import PartFile, StateDirectory
 from stoker.streams.state.keys import KeyType, flat_keys
 from stoker.streams.state.manifest import StoreFiles
@@ -58,9 +58,12 @@ class StoreColumns(NamedTuple):
         return {name: row[name] for name in self.values}
 
 
-def store_columns(store: str, schema: pa.Schema) -> StoreColumns | None:
-    """None if the rows are for the application itself: they have no key, or nothing that is the user's."""
-    windows = tuple(name for name in WINDOW if name in schema.names) if WINDOW_START in schema.names else ()
+def store_columns(store: str, schema: pa.Schema, files: StoreFiles) -> StoreColumns | None:
+    """None if the rows are for the application itself: they have no key, or nothing that is the user's.
+
+    The columns of a window may also be a value's: of a table whose topic another application has written.
+    """
+    windows = tuple(name for name in WINDOW if name in (files.keys or schema.names))
     values = tuple(name for name in values_of(schema.names) if name not in windows)
     if KEY not in schema.names or not values:
         return None

@@ -1,6 +1,7 @@
 """One store in one micro-batch: what its rows were before, and what the batch makes of them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
@@ -37,8 +38,7 @@ class Store:
         self._batch = batch
         self._part = f"batch-{batch}"
         self.name = name
-        self.before = files
-        self.after = files
+        self.before = self.after = replace(files, keys=tuple(keys))
 
     @property
     def is_written(self) -> bool:
@@ -113,7 +113,8 @@ class Store:
         rows.withColumn(DELETED, F.lit(False)).write.mode("overwrite").parquet(
             self._directory.batch_uri(self.name, part)
         )
-        self.after = StoreFiles().with_part(part, self._directory.count_rows(self.name, part))
+        empty = StoreFiles(keys=self.after.keys)
+        self.after = empty.with_part(part, self._directory.count_rows(self.name, part))
 
 
 def _chosen(rows: "DataFrame", names: list[str], keys: "DataFrame | None", where: "Column | None") -> "DataFrame":

@@ -137,7 +137,7 @@ class StoreView:
     def _snapshot(self, manifest: Manifest) -> StoreSnapshot:
         files = manifest.stores.get(self.name)
         parts = () if files is None else self._parts.of_store(self._directory, self.name, files)
-        columns = store_columns(self.name, parts[-1].schema) if parts else None
+        columns = store_columns(self.name, parts[-1].schema, files) if files is not None and parts else None
         if files is None or (parts and columns is None):
             choices = offered_stores(self._directory, manifest)
             raise StoreNotFound(
