@@ -6,7 +6,9 @@ import json
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -443,6 +445,39 @@ def test_compaction_while_a_question_is_answered(state: WrittenState) -> None:
     with read_from_files():
         answer = view.read(ask)
     assert (answer.value, answer.batch) == ((2, {"count": 2}), 1)
+
+
+@FROM_FILES_OR_MEMORY
+def test_many_read_while_one_writes(state: WrittenState, small_rows: int) -> None:
+    """Every answer is of one state, however soon its files are removed."""
+    keys = [f"key-{number}" for number in range(20)]
+    state.commit("counts", STRING_COUNTS, counts(**dict.fromkeys(keys, 0)))
+    is_over = threading.Event()
+
+    def read() -> set[tuple[int, ...]]:
+        view = StoreView(state.directory, "counts")
+        seen = set()
+        while True:
+            is_last = is_over.is_set()
+            answer = view.read(lambda store: ([*store.all(), *store.range()], store.count()))
+            entries, count = answer.value
+            seen.add((answer.batch, len(entries), count, *{entry.value["count"] for entry in entries}))
+            if is_last:
+                return seen
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor() as pool:
+        patch.setattr(parts, "_SMALL_ROWS", small_rows)
+        readers = [pool.submit(read) for _ in range(3)]
+        try:
+            for number in range(1, 60):
+                write = state.commit_base if number % 5 == 0 else state.commit
+                write("counts", STRING_COUNTS, counts(**dict.fromkeys(keys, number)))
+                state.forget(*state.directory.manifests()[:-2])
+        finally:
+            is_over.set()
+        answers = [answer for reader in readers for answer in reader.result()]
+    assert [answer[0] for answer in answers].count(59) == 3
+    assert [answer for answer in answers if answer != (answer[0], 40, 20, answer[0])] == []
 
 
 @FROM_FILES_OR_MEMORY

@@ -112,9 +112,8 @@ class StoreView:
 
     def _newest(self, tried: set[tuple[int, int]]) -> StoreSnapshot:
         """Of the newest manifest that was not tried: one that is being written again leaves the one before it whole."""
-        for version in self._directory.manifest_versions():
-            if version in tried:
-                continue
+        while untried := [version for version in self._directory.manifest_versions() if version not in tried]:
+            version = untried[0]
             tried.add(version)
             known = self._known
             if known is not None and known[0] == version:
