@@ -1,16 +1,14 @@
 """Stores as they are read from outside: what is there is what the parts say, whichever way it is asked for."""
 
-import base64
 import itertools
 import json
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,31 +24,23 @@ from stoker.streams.state import parts
 from stoker.streams.state.json_values import key_text
 from stoker.streams.state.snapshots import KeyValue, StoreSnapshot, WindowedValue
 from stoker.streams.state.views import StoreView, open_store
-from tests.streams.state.written_state import FIRST_COMMIT, STRING_COUNTS, WINDOWED_SUMS, WrittenState, counts
+from tests.streams.state.written_state import (
+    FILES,
+    FIRST_COMMIT,
+    FROM_FILES_OR_MEMORY,
+    STRING_COUNTS,
+    STRUCT_KEY,
+    WINDOWED_SUMS,
+    WrittenState,
+    counts,
+    reading_from,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 HOUR = timedelta(hours=1)
 NOON = datetime(2026, 2, 1, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> WrittenState:
-    return WrittenState(tmp_path / "application")
-
-
-@contextmanager
-def read_from_files() -> Iterator[None]:
-    """However small a part is."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "_SMALL_ROWS", 0)
-        yield
-
-
-FROM_FILES_OR_MEMORY = pytest.mark.parametrize(
-    "small_rows", [pytest.param(0, id="files"), pytest.param(100_000, id="memory")]
-)
 
 
 # -- what is there ----------------------------------------------------------------------------------------------------
@@ -60,7 +50,6 @@ CHANGES = st.dictionaries(KEYS, st.none() | st.integers(0, 99), max_size=5)
 BATCHES = st.lists(st.tuples(CHANGES, st.booleans()), min_size=1, max_size=6)
 """What each micro-batch changes, and whether the store is then written anew."""
 
-STRUCT_KEY = pa.struct([("region", pa.string()), ("number", pa.float64())])
 KINDS: dict[str, tuple[pa.DataType, Callable[[str], Any]]] = {
     "string": (pa.string(), str),
     "bigint": (pa.int64(), ord),
@@ -84,8 +73,7 @@ def test_a_store_is_what_its_parts_make_of_it(
     def rows(values: dict[str, int | None]) -> list[dict[str, Any]]:
         return [{"_key": key(letter), "value": value, "_deleted": value is None} for letter, value in values.items()]
 
-    with tempfile.TemporaryDirectory() as root, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "_SMALL_ROWS", small_rows)
+    with tempfile.TemporaryDirectory() as root, reading_from(small_rows):
         state = WrittenState(root)
         view = StoreView(state.directory, "values")
         for changes, is_written_anew in batches:
@@ -123,8 +111,7 @@ def test_a_store_with_windows_is_what_its_parts_make_of_it(
     def entry(key: str, hour: int, value: float) -> WindowedValue:
         return WindowedValue(key, NOON + hour * HOUR, NOON + (hour + 1) * HOUR, {"sum_total": value})
 
-    with tempfile.TemporaryDirectory() as root, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "_SMALL_ROWS", small_rows)
+    with tempfile.TemporaryDirectory() as root, reading_from(small_rows):
         state = WrittenState(root)
         view = StoreView(state.directory, "sums")
         for changes, is_written_anew in batches:
@@ -207,84 +194,8 @@ def test_values_are_what_python_has_for_them(state: WrittenState) -> None:
     state.commit("values", schema, [row])
     view = StoreView(state.directory, "values")
     assert view.get("k") == value
-    with read_from_files():
+    with reading_from(FILES):
         assert dict(StoreView(state.directory, "values", parts=parts.Parts()).all()) == {"k": value}
-
-
-# -- which keys -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("key_type", "key", "text", "wrong"),
-    [
-        (pa.string(), "a/b c", "a/b c", 5),
-        (pa.string(), "", "", b"a"),
-        (pa.int64(), -5, "-5", "5"),
-        (pa.int32(), 7, "7", 2**40),
-        (pa.int64(), 1, "1", True),
-        (pa.float64(), 2.5, "2.5", "x"),
-        (pa.bool_(), True, "true", 1),
-        (pa.binary(), b"\x00\xff", base64.b64encode(b"\x00\xff").decode(), "AP8="),
-        (pa.decimal128(10, 2), Decimal("1.50"), "1.50", 1.5),
-        (pa.timestamp("us", "UTC"), NOON, "2026-02-01T12:00:00.000Z", NOON.replace(tzinfo=None)),
-        (pa.date32(), date(2026, 2, 1), "2026-02-01", NOON),
-        (STRUCT_KEY, {"region": "eu", "number": 1.0}, '{"region": "eu", "number": 1.0}', {"region": "eu"}),
-        (STRUCT_KEY, {"region": None, "number": 1.0}, '{"region": null, "number": 1.0}', ("eu", "1")),
-    ],
-    ids=str,
-)
-@FROM_FILES_OR_MEMORY
-def test_keys_are_of_their_type(
-    state: WrittenState, key_type: pa.DataType, key: Any, text: str, wrong: Any, small_rows: int
-) -> None:
-    schema = pa.schema([("_key", key_type), ("value", pa.int64()), ("_deleted", pa.bool_())])
-    state.commit("values", schema, [{"_key": key, "value": 1, "_deleted": False}])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "_SMALL_ROWS", small_rows)
-        view = StoreView(state.directory, "values")
-        assert view.get(key) == 1
-        assert [each.key for each in view.range(key, key)] == [key]
-        assert key_text(key) == text
-        assert view.read(lambda store: store.get(store.key_of_text(text))).value == 1
-        with pytest.raises(InvalidQuery) as refused:
-            view.get(wrong)
-    assert str(refused.value) == (
-        f"the keys of store 'values' are of type {key_type if key_type != pa.timestamp('us', 'UTC') else 'timestamp[us, tz=+00:00]'}: "
-        f"{wrong!r} ({type(wrong).__name__}) is none"
-    )
-
-
-def test_a_struct_is_asked_for_as_a_tuple_too(state: WrittenState) -> None:
-    schema = pa.schema([("_key", STRUCT_KEY), ("value", pa.int64()), ("_deleted", pa.bool_())])
-    keys = [("eu", 2.0), ("eu", 10.0), ("us", 1.0), (None, 1.0)]
-    rows = [
-        {"_key": {"region": region, "number": number}, "value": place, "_deleted": False}
-        for place, (region, number) in enumerate(keys)
-    ]
-    state.commit("values", schema, rows[::-1])
-    view = StoreView(state.directory, "values")
-    assert [view.get(key) for key in keys] == [0, 1, 2, 3]
-    assert [each.value for each in view.range()] == [0, 1, 2, 3], "by the first field, then by the second; null is last"
-    assert [each.value for each in view.range(("eu", 5), ("us", 1))] == [1, 2]
-    assert view.read(lambda store: store.key_of_text('["us", 1]')).value == {"region": "us", "number": 1.0}
-    with pytest.raises(InvalidQuery, match="'us' is none \\(write it as JSON\\)"):
-        view.read(lambda store: store.key_of_text("us"))
-
-
-@FROM_FILES_OR_MEMORY
-def test_what_is_no_number_comes_after_all_numbers(state: WrittenState, small_rows: int) -> None:
-    schema = pa.schema([("_key", pa.float64()), ("value", pa.int64()), ("_deleted", pa.bool_())])
-    rows = [
-        {"_key": key, "value": place, "_deleted": False}
-        for place, key in enumerate([-1.5, 0.0, float("inf"), float("nan")])
-    ]
-    state.commit("values", schema, rows)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "_SMALL_ROWS", small_rows)
-        view = StoreView(state.directory, "values")
-        assert [view.get(row["_key"]) for row in rows] == [0, 1, 2, 3]
-        assert [each.value for each in view.range(0)] == [1, 2, 3]
-        assert [each.value for each in view.range(0, float("inf"))] == [1, 2]
 
 
 # -- which stores -----------------------------------------------------------------------------------------------------
@@ -374,61 +285,6 @@ def test_every_answer_says_how_old_it_is(state: WrittenState) -> None:
     assert (view.batch, view.staleness) == (1, 15.0)
 
 
-def test_a_part_is_read_once(state: WrittenState, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new micro-batch makes only its own rows be read, also for one who asks for the store anew."""
-    read: list[int] = []
-
-    class Counted(parts._SortedRows):
-        def __init__(self, table: pa.Table, columns: parts.StoreColumns) -> None:
-            read.append(len(table))
-            super().__init__(table, columns)
-
-    monkeypatch.setattr(parts, "_SortedRows", Counted)
-    kept = parts.Parts()
-    state.commit("counts", STRING_COUNTS, counts(a=1, b=1, c=1))
-    for _ in range(2):
-        view = StoreView(state.directory, "counts", parts=kept)
-        assert [view.get("a"), view.get("b"), view.get("c")] == [{"count": 1}] * 3
-    assert read == [3]
-    state.commit("counts", STRING_COUNTS, counts(a=2))
-    assert [view.get("a"), view.get("b")] == [{"count": 2}, {"count": 1}]
-    assert read == [3, 1]
-
-
-def bytes_kept(kept: parts.Parts, state: WrittenState) -> int:
-    files = state.manifest.stores["counts"]
-    return sum(part.bytes_in_memory for part in kept.of_store(state.directory, "counts", files))
-
-
-def test_a_large_part_is_kept_when_it_is_asked_often(state: WrittenState) -> None:
-    kept = parts.Parts()
-    state.commit("counts", STRING_COUNTS, counts(a=1, b=1, c=1))
-    view = StoreView(state.directory, "counts", parts=kept)
-    is_kept = []
-    with read_from_files():
-        for _ in range(10):
-            assert view.get("b") == {"count": 1}
-            is_kept.append(bytes_kept(kept, state) > 0)
-    assert is_kept == [False] * 8 + [True] * 2
-
-
-def test_memory_has_a_bound(tmp_path: Path) -> None:
-    """A store that is too large is always read from its files, and those that were not asked for longest are let go."""
-    kept = parts.Parts(most_bytes=100)
-    small, large, other = [WrittenState(tmp_path / name) for name in ("small", "large", "other")]
-    small.commit("counts", STRING_COUNTS, counts(a=1, b=2))
-    large.commit("counts", STRING_COUNTS, counts(a=1, b=2, c=3))
-    other.commit("counts", STRING_COUNTS, counts(**{"a" * 60: 1, "b" * 60: 2}))
-    assert StoreView(small.directory, "counts", parts=kept).get("a") == {"count": 1}
-    for _ in range(12):
-        assert StoreView(large.directory, "counts", parts=kept).get("c") == {"count": 3}
-    assert bytes_kept(kept, large) == 0
-    assert bytes_kept(kept, small) > 0
-    assert StoreView(other.directory, "counts", parts=kept).get("a" * 60) == {"count": 1}
-    assert bytes_kept(kept, other) > 0
-    assert bytes_kept(kept, small) == 0
-
-
 def test_compaction_while_a_question_is_answered(state: WrittenState) -> None:
     """What was removed is looked for in the newest state; the question is asked again."""
     first = state.commit("counts", STRING_COUNTS, counts(a=1, b=1))
@@ -442,7 +298,7 @@ def test_compaction_while_a_question_is_answered(state: WrittenState) -> None:
             state.forget(first)
         return times, store.get("a")
 
-    with read_from_files():
+    with reading_from(FILES):
         answer = view.read(ask)
     assert (answer.value, answer.batch) == ((2, {"count": 2}), 1)
 
@@ -465,8 +321,7 @@ def test_many_read_while_one_writes(state: WrittenState, small_rows: int) -> Non
             if is_last:
                 return seen
 
-    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor() as pool:
-        patch.setattr(parts, "_SMALL_ROWS", small_rows)
+    with reading_from(small_rows), ThreadPoolExecutor() as pool:
         readers = [pool.submit(read) for _ in range(3)]
         try:
             for number in range(1, 60):
@@ -485,8 +340,7 @@ def test_compaction_while_all_rows_are_read(state: WrittenState, small_rows: int
     """They are those of one state, though its files are removed meanwhile."""
     rows = [{"_key": f"key-{number}", "count": number, "_deleted": False} for number in range(50_000)]
     first = state.commit("counts", STRING_COUNTS, rows)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "_SMALL_ROWS", small_rows)
+    with reading_from(small_rows):
         view = StoreView(state.directory, "counts", parts=parts.Parts())
         view.get("key-1")
         everything = view.all()

@@ -1,14 +1,17 @@
 """The state of an application as Spark writes it, made without Spark: parts of stores, and a manifest for each micro-batch."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pytest
 from pyarrow import parquet
 
+from stoker.streams.state import parts
 from stoker.streams.state.directory import StateDirectory
 from stoker.streams.state.manifest import Manifest, StoreFiles
 
@@ -24,10 +27,24 @@ WINDOWED_SUMS: Final = pa.schema(
         ("_deleted", pa.bool_()),
     ]
 )
+STRUCT_KEY: Final = pa.struct([("region", pa.string()), ("number", pa.float64())])
 FIRST_COMMIT: Final = 1_767_225_600.0
 """2026-01-01T00:00:00Z."""
 
+FILES: Final = 0
+FROM_FILES_OR_MEMORY: Final = pytest.mark.parametrize(
+    "small_rows", [pytest.param(FILES, id="files"), pytest.param(100_000, id="memory")]
+)
+
 Rows = Sequence[Mapping[str, Any]]
+
+
+@contextmanager
+def reading_from(small_rows: int) -> Iterator[None]:
+    """Parts with more rows are read from their files, until they are asked often."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "_SMALL_ROWS", small_rows)
+        yield
 
 
 def counts(**values: int | None) -> Rows:
