@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 __version__ = "0.1.0"
 
-__all__ = ["Broker", "__version__"]
+__all__ = ["Broker", "Streams", "__version__"]
 
 if TYPE_CHECKING:
     from stoker.broker.embedded import Broker
+    from stoker.streams.application import Streams
 
 
-_HOMES: Final = {"Broker": "stoker.broker.embedded"}
+_HOMES: Final = {"Broker": "stoker.broker.embedded", "Streams": "stoker.streams.application"}
 
 
 def __getattr__(name: str) -> Any:

@@ -22,6 +22,7 @@ class Entry(NamedTuple):
 
 ENTRIES: Final = {
     "up": Entry("Run the broker and the schema registry until Ctrl-C.", "stoker.cli.up"),
+    "demo": Entry("See the whole platform at work, with a balance at the end.", "stoker.cli.demo"),
     "topics": Entry("List, create, describe, alter and delete topics.", "stoker.cli.topics"),
     "produce": Entry("Write records to a topic.", "stoker.cli.produce"),
     "consume": Entry("Read records from topics.", "stoker.cli.consume"),

@@ -183,14 +183,15 @@ class Streams:
 
     def _run_until_end(self) -> None:
         """Topics that it writes itself (`through`) may have got something in the meantime."""
-        own = {each.topic for each in self.topology.sinks if isinstance(each, nodes.ToTopic)} & set(
-            self.topology.topics
-        )
+        own = {each.topic for each in self.topology.sinks if isinstance(each, nodes.ToTopic)} & set(self.topology.topics)
+        done = None
         while True:
             self.start(available_now=True)
             self.wait()
-            if not own or not any(count for topic, count in self.status().lag.items() if topic in own):
+            batches = self.directory.manifests()
+            if not own or batches[-1:] == done:
                 return
+            done = batches[-1:]
 
     def wait(self, timeout: float | None = None) -> bool:
         """Until it has ended, or so many seconds; whether it has. Raises ApplicationFailed if by an error."""

@@ -1,0 +1,1 @@
+../src/stoker/demo/order_pipeline.py
