@@ -105,7 +105,7 @@ class Place:
 
     def _fill(self, bench: Bench, topic: str, pool: list[dict[str, bytes]], count: int) -> None:
         self.broker.create_topic(topic, PARTITIONS)
-        _produce(self.broker, topic, pool, count)
+        produce(self.broker, topic, pool, count)
         stored = self.broker.stored_bytes(topic)
         bench.say(f"{self.name} has {count:,} records of {stored / count:.0f} bytes in {topic}")
         self._names[topic] = topic
@@ -137,7 +137,7 @@ def _events() -> Iterator[dict[str, object]]:
         }
 
 
-def _produce(broker: Peer, topic: str, pool: list[dict[str, bytes]], count: int) -> None:
+def produce(broker: Peer, topic: str, pool: list[dict[str, bytes]], count: int) -> None:
     failures: list[KafkaError] = []
 
     def delivered(error: KafkaError | None, message: Message) -> None:
