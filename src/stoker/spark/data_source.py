@@ -93,6 +93,7 @@ class StokerDataSource(DataSource):
             isolation=options.isolation,
             fail_on_data_loss=options.fail_on_data_loss,
             event_time=self._event_time(options),
+            report=options.report,
         )
 
     def _find_schemas(self, options: "SourceOptions", wanted: dict[str, DataType]) -> None:

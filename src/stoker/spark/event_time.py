@@ -43,6 +43,11 @@ class StreamTime:
         self._path = path
         self._latest = NEVER
 
+    @property
+    def latest(self) -> int | None:
+        """None before there was any."""
+        return None if self._latest == NEVER else self._latest
+
     def after(self, timestamps: Integers, value: pa.Array | None) -> pa.Array:
         """The stream time after each record, in milliseconds: of records without an event time, what it was before."""
         if self._path == RECORD_TIMESTAMP:

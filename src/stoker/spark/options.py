@@ -81,6 +81,7 @@ OPTIONS: Final = (
     Option("value.message", "", "The message of a Protobuf schema that values are, by name; the first of it if not given."),
     Option("key.message", "", "The same for keys."),
     Option("error.record", "false", "With `on.error=column`: the column `error` also has the record itself, as `timestamp`, `key` and `value` (bytes)."),
+    Option("report", "", "A directory, by path or URI, in which each task leaves a file when it has read its range: how many records, how many bad ones, and the last `streamTime`, as JSON."),
     Option("streamTime", "", "Add the column `streamTime`: the largest event time, in milliseconds, of the record and of those before it that the task reads of the partition. The event time is `timestamp`, or a field of the value, such as `value.ordered_at` (timestamp, or milliseconds as bigint)."),
     Option("on.error", "fail", "What is done about a record that cannot be decoded: `fail`; `column`: nulls, and the reason in the column `error`; `drop`: it is left out, and the task logs how many were."),
 )  # fmt: skip
@@ -175,6 +176,7 @@ class SourceOptions:
     on_error: OnError
     error_record: bool
     stream_time: str | None
+    report: str | None
     given: Mapping[str, str] = field(repr=False)
     """By lower-case names."""
 
@@ -229,6 +231,7 @@ def source_options(given: Mapping[str, str]) -> SourceOptions:
         on_error=options.choice("on.error", OnError, OnError.FAIL),
         error_record=options.flag("error.record", default=False),
         stream_time=options.text("streamTime") or None,
+        report=options.text("report") or None,
         given=options.values,
     )
 

@@ -21,6 +21,7 @@ from stoker.spark.errors import BadRecord
 from stoker.spark.event_time import StreamTime
 from stoker.spark.filters import Conditions
 from stoker.spark.options import OnError
+from stoker.spark.range_report import RangeReport, leave_report
 from stoker.spark.records import TIMESTAMP, Records, raw_arrays, read_records
 from stoker.spark.source_schema import ERROR, HEADERS, STREAM_TIME
 from stoker.spark.worker_memory import give_back
@@ -55,6 +56,8 @@ class RowReader:
     fail_on_data_loss: bool
     event_time: tuple[str, ...] | None = None
     """Of which column `streamTime` is made, if it is wanted."""
+    report: str | None = None
+    """Where to leave what was read."""
 
     def read(self, task: RangeToRead) -> Iterator[pa.RecordBatch]:
         """Raises BadRecord and DataLost if that is wanted, and ClientError."""
@@ -72,6 +75,8 @@ class RowReader:
                 yield batch
             del batch
         columns.tell_dropped(task.wanted)
+        if self.report is not None:
+            leave_report(self.report, columns.report(task.wanted))
         if size > _MUCH:
             del columns
             give_back()
@@ -118,6 +123,7 @@ class _Columns:
             if schema is not None and (side in names or ERROR in names)
         }
         self._stream_time = StreamTime(reader.event_time) if reader.event_time is not None else None
+        self._rows = self._bad = 0
         self._dropped = 0
         self._first_dropped = ""
 
@@ -127,6 +133,8 @@ class _Columns:
             for side, decoder in self._decoders.items()
         }
         bad = _all_bad(decoded)
+        self._rows += len(records)
+        self._bad += len(bad.rows)
         if len(bad.rows) and self._on_error is OnError.FAIL:
             row = int(bad.rows[0])
             raise BadRecord(
@@ -145,6 +153,10 @@ class _Columns:
         if len(bad.rows) and self._on_error is OnError.DROP:
             return self._without(batch, records, bad)
         return batch
+
+    def report(self, wanted: PartitionRange) -> RangeReport:
+        latest = None if self._stream_time is None else self._stream_time.latest
+        return RangeReport(wanted.topic, wanted.partition, wanted.start, wanted.end, self._rows, self._bad, latest)
 
     def empty(self) -> pa.RecordBatch:
         return pa.RecordBatch.from_arrays([pa.array([], each.type) for each in self._schema], schema=self._schema)

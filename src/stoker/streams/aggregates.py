@@ -191,7 +191,7 @@ def _name_of(node: exp.Expression) -> str | None:
 
 
 def _call(name: str, sql: str, node: exp.Expression, function: str, number: int, subtractable: bool) -> Call:
-    arguments = [each for each in ([*node.expressions] if isinstance(node, exp.Anonymous) else _arguments(node))]
+    arguments = [*node.expressions] if isinstance(node, exp.Anonymous) else _arguments(node)
     if function == "count" and arguments and isinstance(arguments[0], exp.Distinct):
         function, arguments = "count_distinct", list(arguments[0].expressions)
     if subtractable and not FUNCTIONS[function].subtract:

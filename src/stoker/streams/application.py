@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from stoker.streams.running import Running, Status
+    from stoker.streams.sql.declarations import Declarations
     from stoker.streams.state.views import StoreView
     from stoker.streams.stream import Stream
     from stoker.streams.table import GlobalTable, Table
@@ -55,6 +56,7 @@ class Streams:
         self._changelogs = changelogs
         self._running: Running | None = None
         self._server: Any = None
+        self._sql: Declarations | None = None
         self._declared: list[nodes.Node] = []
         self._names: set[str] = set()
         self._logged: set[str] = set()
@@ -85,6 +87,17 @@ class Streams:
         name = self.store_name(f"{topic}-table", store)
         node = nodes.TableSource(topic=topic, name=name, is_global=True, **_source(topic, **arguments))
         return GlobalTable(self, node)
+
+    def sql(self, text: str) -> Any:
+        """Statements of ksqlDB's language: CREATE STREAM and TABLE declare sources, with AS SELECT a query and its topic.
+
+        Gives what the last of them made; of a SELECT it is the Stream or Table. Raises SqlError, which says where.
+        """
+        if self._sql is None:
+            from stoker.streams.sql.declarations import Declarations
+
+            self._sql = Declarations(self)
+        return self._sql.run(text)
 
     def stream_like(self, sink: nodes.ToTopic, like: "Stream") -> "Stream":
         """What is written by `sink`, read again with the columns that it was written with."""
@@ -138,8 +151,7 @@ class Streams:
         return f"{self.describe()}\n\n{plans(self.topology, batch)}"
 
     def check(self) -> None:
-        """Whether it can run: columns, formats, topics. Raises what is wrong; makes nothing."""
-        self.topology.check()
+        """Whether it can run: columns, formats, topics, the state that is there. Raises what is wrong; makes nothing."""
         self._runner().check()
 
     def data_frame(self, node: nodes.Node) -> "DataFrame":
@@ -173,17 +185,19 @@ class Streams:
         if until_end:
             self._run_until_end()
             return
-        with stopped_by_signals() as is_stopped:
-            self.start(http=http)
-            running = self._running
-            assert running is not None
-            while not is_stopped.is_set() and not running.wait(0.5):
-                pass
-        self.stop()
+        try:
+            with stopped_by_signals() as is_stopped:
+                self.start(http=http)
+                while not is_stopped.is_set() and not self.wait(0.5):
+                    pass
+        finally:
+            self.stop()
 
     def _run_until_end(self) -> None:
         """Topics that it writes itself (`through`) may have got something in the meantime."""
-        own = {each.topic for each in self.topology.sinks if isinstance(each, nodes.ToTopic)} & set(self.topology.topics)
+        own = {each.topic for each in self.topology.sinks if isinstance(each, nodes.ToTopic)} & set(
+            self.topology.topics
+        )
         done = None
         while True:
             self.start(available_now=True)

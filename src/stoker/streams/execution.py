@@ -1,12 +1,12 @@
 """One micro-batch from input to manifest: the same for a running application, a test and a DataFrame."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from stoker.streams import nodes
-from stoker.streams.compiler.batch import Batch, Inputs, clock_name, refused_by_name
+from stoker.streams.compiler.batch import Batch, Inputs, late_name, refused_by_name
 from stoker.streams.compiler.outputs import output_rows, records
 from stoker.streams.errors import StateLost
 from stoker.streams.parallel import at_once
@@ -47,6 +47,8 @@ class Execution:
         directory: StateDirectory,
         outputs: Outputs,
         *,
+        name: str = "application",
+        layouts: "Mapping[str, StructType] | None" = None,
         clock: Callable[[], float] = time.time,
         restore: "Callable[[SparkSession, int], Manifest | None] | None" = None,
     ) -> None:
@@ -55,8 +57,14 @@ class Execution:
         self._outputs = outputs
         self._clock = clock
         self._restore = restore
-        self._layouts: dict[str, StructType] = {}
-        """By store, the columns of its changes, once it has had some."""
+        self._name = name
+        """For files that are written: no other application has it, nor this one after it was reset."""
+        self._layouts: dict[str, StructType] = dict(layouts or {})
+        """By store, the columns of its changes; known from the start, or once it has had some.
+
+        Where it is known, another plan may be made for a store that does not change: an application that may be killed must know it
+        from the start, or a batch that is run again would be cut into other tasks.
+        """
 
     def run(self, spark: "SparkSession", number: int, inputs: Inputs, offsets: dict[str, dict[str, int]]) -> Manifest:
         """When this returns, everything of the batch is written, and the manifest says so."""
@@ -87,6 +95,7 @@ class Execution:
             self._directory.write_manifest(number, manifest.to_json())
             self._layouts |= batch.layouts
             self._forget_old(number)
+            self._directory.remove_reports(number)
             return manifest
         finally:
             batch.release()
@@ -112,7 +121,7 @@ class Execution:
         if isinstance(root, nodes.ToTopic):
             return self._outputs.prepare(batch, root)
         if isinstance(root, nodes.ToParquet):
-            return partial(write_parquet, batch, root, parquet_rows(batch, root))
+            return partial(write_parquet, batch, root, parquet_rows(batch, root), f"{self._name}-{root.name}")
         if isinstance(root, nodes.ForEachBatch):
             return partial(root.function, output_rows(batch, root.parent)[0], batch.number)
         if isinstance(root, nodes.TableNode):
@@ -144,8 +153,11 @@ class Execution:
         )
 
     def _progress(self, batch: Batch, before: Manifest, bad: dict[str, int], began: float) -> dict[str, Any]:
-        rows = {topic: int(batch.observed(clock_name(topic)).get("rows", 0)) for topic in self._topology.topics}
-        late = {store: batch.late_count(store) for store in self._topology.stores}
+        rows = {
+            source.topic: sum(each.rows for each in batch.inputs.reports(batch.spark, source))
+            for source in self._topology.sources
+        }
+        late = {name: self._late_count(batch, name, node) for name, node in self._topology.stores.items()}
         total = before.progress.get("total", {})
 
         def added(name: str, counts: dict[str, int]) -> dict[str, int]:
@@ -164,6 +176,12 @@ class Execution:
                 "dead_letters": added("dead_letters", bad),
             },
         }
+
+    def _late_count(self, batch: Batch, store: str, node: nodes.Node) -> int:
+        """If an earlier attempt of this batch has computed the store, nobody has counted in this one."""
+        if node in batch.late_rows and not batch.observed(late_name(store)) and not batch.is_idle(node):
+            return batch.late_rows[node].count()
+        return batch.late_count(store)
 
     def _forget_old(self, number: int) -> None:
         """Manifests of long ago, and the files that no manifest names any more."""

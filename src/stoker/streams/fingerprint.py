@@ -1,18 +1,26 @@
 """What the state of an application was made for, so that a changed topology is found before it meets an old state."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from stoker.streams import nodes
+from stoker.streams.columns import BEFORE, KEY
 from stoker.streams.errors import TopologyChanged
 from stoker.streams.expressions import text
 from stoker.streams.topology import Topology
 
+_WIDER: Final = {("integer", "long"), ("short", "integer"), ("short", "long"), ("float", "double")}
+"""What was written as the one can be read as the other."""
 
-def fingerprint(topology: Topology) -> dict[str, Any]:
-    """For each store what its rows mean. What comes before it may change: filters, columns, topics."""
+
+def fingerprint(topology: Topology, columns: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """For each store what its rows mean. What comes before it may change: filters, columns, topics.
+
+    `columns` are the types of the stores' columns, as Spark gives them in JSON.
+    """
     return {
         "stores": {name: _meaning(node) for name, node in topology.stores.items()},
+        "columns": dict(columns or {}),
         "topics": topology.topics,
         "sinks": {sink.name: sink.describe() for sink in topology.sinks},
     }
@@ -30,6 +38,8 @@ def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], applicati
                 if known.get(each) != meaning[each]
             ]
             changed.append(f"store {name}: {'; '.join(parts) or 'other things are kept in it'}")
+    for name, kind in now["columns"].items():
+        changed += [f"store {name}: {line}" for line in _other_types(before["columns"].get(name), kind)]
     if changed:
         raise TopologyChanged(
             f"application {application} has state that this topology cannot use:\n  " + "\n  ".join(changed) + "\n"
@@ -42,6 +52,28 @@ def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], applicati
         f"topic {name} is new, and is read from its beginning" for name in now["topics"] if name not in before["topics"]
     ]
     return [*added, *gone, *topics]
+
+
+def _other_types(before: Any, now: Any, path: str = "") -> list[str]:
+    """Columns whose values cannot be read as what they are now; those that come or go do no harm."""
+    if isinstance(before, dict) and isinstance(now, dict) and before["type"] == now["type"]:
+        if now["type"] == "struct":
+            known = {field["name"]: field["type"] for field in before["fields"]}
+            return [
+                line
+                for field in now["fields"]
+                if field["name"] in known and field["name"] != BEFORE
+                for line in _other_types(known[field["name"]], field["type"], f"{path}.{field['name']}".lstrip("."))
+            ]
+        inner = [each for each in ("elementType", "keyType", "valueType") if each in now]
+        return [line for each in inner for line in _other_types(before[each], now[each], path)]
+    if before is None or before == now or (before, now) in _WIDER:
+        return []
+    return [f"{'the key' if path == KEY else f'column {path}'} was {_named(before)}, is {_named(now)}"]
+
+
+def _named(kind: Any) -> str:
+    return str(kind["type"] if isinstance(kind, dict) else kind)
 
 
 def _meaning(node: nodes.Node) -> dict[str, Any]:

@@ -65,7 +65,8 @@ class GroupedStream:
         """By SQL: `aggregate(revenue="sum(total)", orders="count(*)", mean="sum(total) / count(*)")`.
 
         Or by Python, a row at a time: `aggregate(0.0, lambda key, row, total: total + row["total"], "double")`, where `initial`
-        is the first state (a function without arguments makes it anew), and `schema` its type; None for a state deletes it.
+        is the first state of each key, or a function that makes it, and `schema` its type. A state of None deletes the row; the
+        next row begins anew. Of tumbling and hopping windows alone.
         """
         if step is None:
             if not aggregates or initial is not None:
@@ -77,13 +78,12 @@ class GroupedStream:
             raise InvalidTopology(
                 'aggregate by a Python function needs the type of its state, such as "total double, orders bigint"'
             )
-        first = initial() if callable(initial) else initial
-        return self._aggregated({}, nodes.Fold(initial=first, step=step, schema=schema), store, "aggregate")
+        return self._aggregated({}, nodes.Fold(initial=initial, step=step, schema=schema), store, "aggregate")
 
     def reduce(
         self, step: Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]], *, store: str | None = None
     ) -> "Table":
-        """By Python: the row so far and the next one give the row so far."""
+        """By Python: the row so far and the next one give the row so far. Of tumbling and hopping windows alone."""
         return self._aggregated({}, nodes.Fold(initial=None, step=step, schema=None), store, "reduce")
 
     def _of_column(self, function: str, column: str, name: str | None, store: str | None) -> "Table":
@@ -95,6 +95,11 @@ class GroupedStream:
 
         if fold is None:
             aggregation(aggregates)  # which refuses what cannot be
+        elif isinstance(self._window, SlidingWindow | SessionWindow):
+            raise InvalidTopology(
+                f"{kind} by a Python function cannot be over windows that are {self._window}: use SQL aggregates (sum, count, latest, "
+                "collect_list ...), or a Processor"
+            )
         node = nodes.Aggregate(
             parent=self._node,
             keys=self._keys,

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from stoker.spark.range_report import RangeReport
 from stoker.streams.errors import InvalidTopology
 from stoker.streams.nodes import Format, TopicSource
+from stoker.streams.state.directory import StateDirectory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -130,16 +132,56 @@ def _options(access: Access, source: TopicSource, forms: Mapping[str, str]) -> d
     return options
 
 
+def only_used(resolved: ResolvedSource, used: frozenset[str]) -> ResolvedSource:
+    """The source with no other fields of the value than these, if its records may be read so."""
+    from pyspark.sql.types import StructField, StructType
+
+    kind = resolved.schema["value"].dataType
+    if not isinstance(kind, StructType) or not used or not used < frozenset(kind.names):
+        return resolved
+    value = StructField("value", StructType([field for field in kind if field.name in used]))
+    schema = StructType([value if field.name == "value" else field for field in resolved.schema])
+    return replace(resolved, schema=schema)
+
+
 class KafkaInputs:
     """Of one micro-batch."""
 
-    def __init__(self, access: Access, sources: Mapping[TopicSource, ResolvedSource], ranges: Ranges) -> None:
+    def __init__(
+        self,
+        access: Access,
+        sources: Mapping[TopicSource, ResolvedSource],
+        ranges: Ranges,
+        directory: StateDirectory,
+        number: int,
+    ) -> None:
         self._access = access
         self._sources = sources
         self._ranges = ranges
+        self._directory = directory
+        self._number = number
 
     def partitions(self, topic: str) -> list[int]:
         return sorted(self._ranges.get(topic, {}))
+
+    def reports(self, spark: "SparkSession", source: TopicSource) -> list[RangeReport]:
+        """From the files that the tasks have left."""
+        found = self._reports(source.topic)
+        if {each.partition for each in found} != set(self._ranges.get(source.topic, {})):
+            self.frame(spark, source).select("partition").write.format("noop").mode("overwrite").save()
+            found = self._reports(source.topic)
+        return found
+
+    def _reports(self, topic: str) -> list[RangeReport]:
+        ranges = self._ranges.get(topic, {})
+        left = [RangeReport(**each) for each in self._directory.read_reports(self._number)]
+        return [
+            each for each in left if each.topic == topic and ranges.get(each.partition) == Range(each.start, each.end)
+        ]
+
+    def is_behind(self, topic: str, partition: int) -> bool:
+        """Not known here, so that the slowest of several topics counts as long as it has records."""
+        return True
 
     def frame(self, spark: "SparkSession", source: TopicSource) -> "DataFrame":
         resolved = self._sources[source]
@@ -150,6 +192,7 @@ class KafkaInputs:
         return (
             spark.read.format("stoker")
             .options(**_options(self._access, source, {"key": resolved.key_format, "value": resolved.value_format}))
+            .option("report", self._directory.report_uri(self._number))
             .option("assign", json.dumps({topic: sorted(ranges)}))
             .option("startingOffsets", json.dumps({topic: {str(each): found.start for each, found in ranges.items()}}))
             .option("endingOffsets", json.dumps({topic: {str(each): found.end for each, found in ranges.items()}}))

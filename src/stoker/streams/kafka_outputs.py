@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stoker.streams import nodes
 from stoker.streams.columns import BEFORE, DELETED, KEY, WINDOW
-from stoker.streams.compiler.batch import Batch, clock_name
+from stoker.streams.compiler.batch import Batch
 from stoker.streams.compiler.outputs import records
 from stoker.streams.kafka_inputs import BINARY, Access, ResolvedSource
 from stoker.streams.nodes import in_order
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 BATCH_HEADER: Final = "stoker.batch"
+STATE_HEADER: Final = "stoker.state"
+"""Which state of the application a change belongs to: after a reset it is another one."""
+JSON_OPTIONS: Final = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""By default Spark writes no more than milliseconds."""
 _TYPED: Final = ("avro", "json", "protobuf")
 
 
@@ -28,12 +35,14 @@ class KafkaOutputs:
         application: str,
         sources: Mapping[nodes.TopicSource, ResolvedSource],
         logged: frozenset[str],
+        state: str = "",
     ) -> None:
         self._access = access
         self._application = application
         self._sources = sources
         self._logged = logged
         """Stores that have a changelog."""
+        self._state = state
 
     def prepare(self, batch: Batch, sink: nodes.ToTopic) -> Callable[[], None]:
         frame, options = self.prepared(records(batch, sink), sink)
@@ -58,12 +67,12 @@ class KafkaOutputs:
         if store not in self._logged:
             return
         keys = [name for name in (KEY, *WINDOW) if name in rows.columns]
-        content = F.to_json(F.struct(*[name for name in rows.columns if name not in (*keys, BEFORE, DELETED)]))
-        header = F.struct(F.lit(BATCH_HEADER).alias("key"), F.lit(str(batch.number)).cast("binary").alias("value"))
+        plain = [name for name in rows.columns if name not in (*keys, BEFORE, DELETED)]
+        told = {BATCH_HEADER: F.lit(str(batch.number)), STATE_HEADER: F.lit(self._state)}
         frame = rows.select(
-            F.to_json(F.struct(*keys)).alias("key"),
-            F.when(~F.col(DELETED), content).alias("value"),
-            F.array(header).alias("headers"),
+            F.to_json(F.struct(*keys), JSON_OPTIONS).alias("key"),
+            F.when(~F.col(DELETED), F.to_json(F.struct(*plain), JSON_OPTIONS)).alias("value"),
+            _headers(told).alias("headers"),
         )
         topic = changelog(self._application, store)
         self._save(frame, topic, f"{store}-changelog", {"key.format": "string", "value.format": "string"})
@@ -72,7 +81,7 @@ class KafkaOutputs:
         """The records as they were, with headers that say where they come from and what is wrong with them."""
         from pyspark.sql import functions as F  # noqa: N812
 
-        counted = batch.observed(clock_name(source.topic)).get("bad")
+        counted = sum(each.bad for each in batch.inputs.reports(batch.spark, source))
         if counted == 0 or source.dead_letters is None:
             return 0
         bad = batch.inputs.frame(batch.spark, source).where(F.col("error").isNotNull()).select("error.*")
@@ -83,16 +92,21 @@ class KafkaOutputs:
             "stoker.offset": F.col("offset").cast("string"),
             "stoker.application": F.lit(self._application),
         }
-        headers = F.array(
-            *[F.struct(F.lit(name).alias("key"), value.cast("binary").alias("value")) for name, value in told.items()]
-        )
-        frame = bad.select("key", "value", "timestamp", headers.alias("headers"))
+        frame = bad.select("key", "value", "timestamp", _headers(told).alias("headers"))
         self._save(frame, source.dead_letters, f"{source.topic}-dead-letters", {})
-        return int(counted) if counted is not None else bad.count()
+        return counted
 
     def _save(self, frame: "DataFrame", topic: str, name: str, options: Mapping[str, str]) -> None:
         write = frame.write.format("stoker").mode("append").options(**self._access.write_options()).options(**options)
         write.option("topic", topic).option("sink.id", name[:100]).save()
+
+
+def _headers(told: "Mapping[str, Column]") -> "Column":
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.array(
+        *[F.struct(F.lit(name).alias("key"), value.cast("binary").alias("value")) for name, value in told.items()]
+    )
 
 
 def changelog(application: str, store: str) -> str:

@@ -302,7 +302,7 @@ class Fold:
     """A Python function that takes the rows of a key one after the other, in order."""
 
     initial: Any
-    """The first state; None to begin with the first row itself."""
+    """The first state, or a function that makes it; None to begin with the first row itself."""
     step: Callable[..., Any]
     schema: str | None
     merge: Callable[..., Any] | None = None
@@ -341,6 +341,25 @@ class Aggregate(TableNode):
             what = f"fold by {text(self.fold.step)}"
         window = f", {self.window}" if self.window is not None else ""
         return f"aggregate {what} by {by}{window}, store {self.name}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ToTable(TableNode):
+    """The latest row of each key of a stream."""
+
+    parent: Node
+    name: str
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        return (self.parent,)
+
+    @property
+    def store(self) -> str | None:
+        return self.name
+
+    def describe(self) -> str:
+        return f"the latest row of each key, store {self.name}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -482,6 +501,13 @@ def in_order(sinks: list[Node]) -> list[Node]:
     for sink in sinks:
         visit(sink)
     return list(seen)
+
+
+def windowed_by(node: Node) -> Aggregate | None:
+    """The node that has made the windows of a table, if it has any."""
+    while isinstance(node, OneTable) and not isinstance(node, TableAggregate):
+        node = node.parent
+    return node if isinstance(node, Aggregate) and node.is_windowed else None
 
 
 def sources(nodes: list[Node]) -> Iterator[TopicSource]:

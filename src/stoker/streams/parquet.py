@@ -1,10 +1,13 @@
 """Rows into a directory of Parquet files, each once, however often a micro-batch is run.
 
-A batch is written aside, and its files are then moved to their place under names that are the same when it is run again:
-`date=2026-01-31/hour=14/<application's sink>-<batch>-<task>.parquet`.
+A batch is written aside, and its files are then moved to their place: `date=2026-01-31/hour=14/<writer>-<batch>-<task>.parquet`.
+What lies aside completely is not computed again but moved, so that a batch that is run again leaves the same files, also when Spark
+would now cut it into other tasks. The empty place aside says that all is moved; the next batch takes it away.
 """
 
-from typing import TYPE_CHECKING, Final
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from stoker.streams.columns import DELETED, TIMESTAMP
 from stoker.streams.compiler.batch import Batch
@@ -16,17 +19,30 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _TIMES: Final = {"date": "yyyy-MM-dd", "hour": "HH", "year": "yyyy", "month": "MM", "day": "dd", "minute": "mm"}
+_DONE: Final = "_SUCCESS"
+_TASK: Final = re.compile(r"^part-(\d+)-.*?(?:\.c|-c)(\d+)\.")
+"""Of the name of a file that Spark writes: the task, and which of its files in a directory it is."""
 _ASIDE: Final = "_aside"
 """Readers of the directory do not look at names that begin with _."""
 
 
-def write_parquet(batch: Batch, sink: ToParquet, rows: "DataFrame") -> None:
-    aside = f"{sink.path.rstrip('/')}/{_ASIDE}/{sink.name}-{batch.number}"
-    writer = rows.write.mode("overwrite")
-    if sink.partition_by:
-        writer = writer.partitionBy(*sink.partition_by)
-    writer.parquet(aside)
-    _move(batch, sink, aside)
+def write_parquet(batch: Batch, sink: ToParquet, rows: "DataFrame", writer: str) -> None:
+    """`writer` is a name that no other application, and no other sink of this one, writes files by."""
+    jvm = batch.spark._jvm  # the only way to Hadoop's file systems, so that it may be anywhere
+    assert jvm is not None
+    make: Callable[..., Any] = jvm.org.apache.hadoop.fs.Path
+    places = make(f"{sink.path.rstrip('/')}/{_ASIDE}/{writer}")
+    files = places.getFileSystem(batch.spark._jsparkSession.sessionState().newHadoopConf())
+    aside = make(places, str(batch.number))
+    if not files.exists(make(aside, _DONE)):
+        written = rows.write.mode("overwrite")
+        if sink.partition_by:
+            written = written.partitionBy(*sink.partition_by)
+        written.parquet(aside.toString())
+    _move(make, files, files.makeQualified(aside), files.makeQualified(make(sink.path)), f"{writer}-{batch.number}")
+    for each in files.listStatus(places):
+        if each.getPath().getName() != str(batch.number):
+            files.delete(each.getPath(), True)
 
 
 def parquet_rows(batch: Batch, sink: ToParquet) -> "DataFrame":
@@ -49,26 +65,18 @@ def parquet_rows(batch: Batch, sink: ToParquet) -> "DataFrame":
     return rows.select(*values, *key, *parts)
 
 
-def _move(batch: Batch, sink: ToParquet, aside: str) -> None:
-    """By Hadoop's file system, so that it may be anywhere."""
-    jvm = batch.spark._jvm  # the only way to it
-    assert jvm is not None
-    configuration = batch.spark._jsparkSession.sessionState().newHadoopConf()
-    source = jvm.org.apache.hadoop.fs.Path(aside)
-    files = source.getFileSystem(configuration)
-    source = files.makeQualified(source)
-    target = files.makeQualified(jvm.org.apache.hadoop.fs.Path(sink.path))
+def _move(make: "Callable[..., Any]", files: Any, source: Any, target: Any, name: str) -> None:
+    """What an earlier attempt has moved is no longer there to be moved."""
     listed = files.listFiles(source, True)
     while listed.hasNext():
         path = listed.next().getPath()
         if not path.getName().startswith("part-"):
             continue
         directory = path.getParent().toString()[len(source.toString()) :].strip("/")
-        task = path.getName().split("-")[1]
-        place = jvm.org.apache.hadoop.fs.Path(f"{target}/{directory}" if directory else target.toString())
-        final = jvm.org.apache.hadoop.fs.Path(place, f"{sink.name}-{batch.number}-{task}.parquet")
+        task, number = _TASK.findall(path.getName())[0]
+        place = make(f"{target.toString()}/{directory}" if directory else target.toString())
+        final = make(place, f"{name}-{task}{'' if int(number) == 0 else f'-{number}'}.parquet")
         files.mkdirs(place)
         if files.exists(final):
             files.delete(final, False)
         files.rename(path, final)
-    files.delete(source, True)

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from stoker.client.admin.offsets import READ_COMMITTED, ListedOffset, list_offsets
 from stoker.client.admin.topics import create_topic, describe_topics
@@ -11,7 +11,7 @@ from stoker.client.errors import KafkaRefused
 from stoker.client.properties import client_properties
 from stoker.client.topic_partition import TopicPartition
 from stoker.streams import nodes
-from stoker.streams.compiler.batch import keeps_partitions
+from stoker.streams.compiler.times import keeps_partitions
 from stoker.streams.errors import InvalidTopology, NotCoPartitioned
 from stoker.streams.kafka_inputs import Access
 from stoker.streams.kafka_outputs import changelog
@@ -38,13 +38,23 @@ def partitions_of(cluster: Cluster, topics: Iterable[str]) -> dict[str, int]:
     return {each.name: len(each.partitions) for each in found if not isinstance(each, KafkaRefused)}
 
 
-def prepare_topics(cluster: Cluster, topology: Topology, application: str, logged: Iterable[str]) -> dict[str, int]:
-    """Make the topics that are written and not there; those that are read must be, but for what is written here too.
+class PlannedTopic(NamedTuple):
+    """One that has to be made."""
 
-    The number of partitions of each. Raises InvalidTopology and NotCoPartitioned.
+    name: str
+    partitions: int
+    configs: Mapping[str, str]
+
+
+def planned_topics(cluster: Cluster, topology: Topology, application: str, logged: Iterable[str]) -> list[PlannedTopic]:
+    """The topics that are written and not there; those that are read must be, but for what is written here too.
+
+    Nothing is made. Raises InvalidTopology and NotCoPartitioned.
     """
     written = {sink.topic: sink for sink in topology.sinks if isinstance(sink, nodes.ToTopic)}
-    known = partitions_of(cluster, [*topology.topics, *written])
+    changelogs = [changelog(application, store) for store in sorted(logged)]
+    dead_letters = [each.dead_letters for each in topology.sources if each.dead_letters is not None]
+    known = partitions_of(cluster, [*topology.topics, *written, *changelogs, *dead_letters])
     missing = [topic for topic in topology.topics if topic not in known and topic not in written]
     if missing:
         raise InvalidTopology(
@@ -52,29 +62,28 @@ def prepare_topics(cluster: Cluster, topology: Topology, application: str, logge
             "stoker topics list"
         )
     most = max((known[topic] for topic in topology.topics if topic in known), default=1)
-    for topic, sink in written.items():
-        if topic not in known:
-            configs = {**(_REPARTITION if topic.endswith("-repartition") else {}), **sink.configs}
-            known[topic] = _create(cluster, topic, sink.partitions or most, configs)
-    for source in topology.sources:
-        if source.dead_letters is not None and not partitions_of(cluster, [source.dead_letters]):
-            _create(cluster, source.dead_letters, 1, {})
-    for store in logged:
-        topic = changelog(application, store)
-        if not partitions_of(cluster, [topic]):
-            _create(cluster, topic, most, _CHANGELOG)
-    check_co_partitioning(topology, known)
-    return known
+    planned = {
+        topic: PlannedTopic(
+            topic,
+            sink.partitions or most,
+            {**(_REPARTITION if topic.endswith("-repartition") else {}), **sink.configs},
+        )
+        for topic, sink in written.items()
+    }
+    planned |= {topic: PlannedTopic(topic, 1, {}) for topic in dead_letters if topic not in planned}
+    planned |= {topic: PlannedTopic(topic, most, _CHANGELOG) for topic in changelogs}
+    check_co_partitioning(topology, {**{each.name: each.partitions for each in planned.values()}, **known})
+    return [each for each in planned.values() if each.name not in known]
 
 
-def _create(cluster: Cluster, topic: str, partitions: int, configs: Mapping[str, str]) -> int:
-    try:
-        create_topic(cluster, topic, partitions=partitions, configs=configs)
-        _LOGGER.info("made topic %s with %d partitions", topic, partitions)
-    except KafkaRefused as refused:
-        if refused.error_code is not ErrorCode.TOPIC_ALREADY_EXISTS:
-            raise
-    return partitions
+def make_topics(cluster: Cluster, topics: Iterable[PlannedTopic]) -> None:
+    for each in topics:
+        try:
+            create_topic(cluster, each.name, partitions=each.partitions, configs=each.configs)
+            _LOGGER.info("made topic %s with %d partitions", each.name, each.partitions)
+        except KafkaRefused as refused:
+            if refused.error_code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+                raise
 
 
 def check_co_partitioning(topology: Topology, partitions: Mapping[str, int]) -> None:

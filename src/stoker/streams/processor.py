@@ -23,13 +23,14 @@ class Context:
         self.timestamp = 0
         """Of the record, or of the timer."""
         self.stream_time = 0
-        """The largest event time so far."""
+        """The largest event time so far; of a timer, its own time."""
         self.timers = set(timers)
-        self.forwarded: list[tuple[int, dict[str, Any]]] = []
+        self.forwarded: list[tuple[int, int, dict[str, Any]]] = []
+        """With their times, and the stream times at which they were handed on."""
 
     def forward(self, record: dict[str, Any], *, timestamp: int | None = None) -> None:
         """Hand a record on, with the columns that `process(schema=...)` names."""
-        self.forwarded.append((self.timestamp if timestamp is None else timestamp, record))
+        self.forwarded.append((self.timestamp if timestamp is None else timestamp, self.stream_time, record))
 
     def schedule(self, at: int) -> None:
         """Have `on_timer` called when stream time has reached it. The same time twice is one timer."""

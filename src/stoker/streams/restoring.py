@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from stoker.streams.columns import BEFORE, DELETED, KEY, PARTITION, TIMESTAMP, WINDOW
+from stoker.streams.errors import StateLost
 from stoker.streams.kafka_inputs import Access
-from stoker.streams.kafka_outputs import BATCH_HEADER, changelog
+from stoker.streams.kafka_outputs import BATCH_HEADER, JSON_OPTIONS, STATE_HEADER, changelog
 from stoker.streams.state.directory import StateDirectory
 from stoker.streams.state.manifest import Manifest, StoreFiles
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -25,33 +26,38 @@ def restored(
     access: Access,
     directory: StateDirectory,
     logged: frozenset[str],
-) -> Manifest | None:
-    """The state after `batch`; None if some store has no changelog.
+    state: str,
+    offsets: dict[str, dict[str, int]],
+) -> Manifest:
+    """The state after `batch`, when topics had been read up to `offsets`. Raises StateLost if some store has no changelog.
 
     Stream times are those of the rows that are there: what was dropped as late may have been later.
     """
     missing = sorted(set(layouts) - logged)
     if missing:
-        _LOGGER.error(
-            "%s: these stores have no changelog, since they have no name: %s", application, ", ".join(missing)
+        raise StateLost(
+            f"the state after micro-batch {batch} is not in {directory}, and cannot be had back from changelogs: only stores that "
+            f"you have named (store=...) have one, and these are without: {', '.join(missing)}. Restore the directory, or begin "
+            "anew: reset() forgets state and offsets"
         )
-        return None
     stores = {}
     watermarks: dict[str, dict[str, int]] = {}
     for name, layout in layouts.items():
-        rows = _rows(spark, batch, changelog(application, name), layout, access)
+        rows = _rows(spark, batch, changelog(application, name), layout, access, state)
         part = f"base-{batch}"
         rows.write.mode("overwrite").parquet(directory.batch_uri(name, part))
         count = directory.count_rows(name, part)
         stores[name] = StoreFiles().with_part(part, count)
         watermarks[name] = _latest(spark.read.parquet(directory.batch_uri(name, part))) if count else {}
         _LOGGER.info("%s: store %s restored from its changelog: %d rows", application, name, count)
-    manifest = Manifest(batch=batch, committed_at=time.time(), stores=stores, watermarks=watermarks)
+    manifest = Manifest(batch=batch, committed_at=time.time(), stores=stores, watermarks=watermarks, offsets=offsets)
     directory.write_manifest(batch, manifest.to_json())
     return manifest
 
 
-def _rows(spark: "SparkSession", batch: int, topic: str, layout: "DataFrame", access: Access) -> "DataFrame":
+def _rows(
+    spark: "SparkSession", batch: int, topic: str, layout: "DataFrame", access: Access, state: str
+) -> "DataFrame":
     """The latest row of each key that was written up to that batch."""
     from pyspark.sql import functions as F  # noqa: N812
     from pyspark.sql.types import StructType
@@ -65,11 +71,15 @@ def _rows(spark: "SparkSession", batch: int, topic: str, layout: "DataFrame", ac
         .options(**{"key.format": "string", "value.format": "string"})
         .load()
     )
-    header = F.filter("headers", lambda each: each["key"] == BATCH_HEADER)[0]["value"]
-    known = read.where(header.cast("string").cast("bigint") <= batch)
+
+    def header(name: str) -> "Column":
+        return F.get(F.filter("headers", lambda each: each["key"] == name), F.lit(0))["value"].cast("string")
+
+    known = read.where((header(BATCH_HEADER).cast("bigint") <= batch) & (header(STATE_HEADER) == state))
     latest = known.groupBy("key").agg(F.max_by("value", F.struct("partition", "offset")).alias("value"))
     parsed = latest.where(F.col("value").isNotNull()).select(
-        F.from_json("key", keys).alias("_keys"), F.from_json("value", content).alias("_content")
+        F.from_json("key", keys, JSON_OPTIONS).alias("_keys"),
+        F.from_json("value", content, JSON_OPTIONS).alias("_content"),
     )
     rows = parsed.select("_keys.*", "_content.*", F.lit(False).alias(DELETED))
     return rows.select(*[name for name in layout.columns if name != BEFORE])

@@ -7,35 +7,58 @@ import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 from stoker.client.admin.group_offsets import alter_committed_offsets
 from stoker.client.admin.offsets import EARLIEST, LATEST
 from stoker.client.topic_partition import TopicPartition
 from stoker.errors import StokerError
+from stoker.streams.checkpoint import Checkpoint
 from stoker.streams.compiler.batch import Batch
 from stoker.streams.compiler.outputs import records
-from stoker.streams.errors import ApplicationFailed
+from stoker.streams.errors import ApplicationFailed, StateLost
 from stoker.streams.execution import Execution, compile_dry
 from stoker.streams.fingerprint import check_unchanged, fingerprint
-from stoker.streams.kafka_inputs import Access, KafkaInputs, Range, Ranges, ResolvedSource, resolve, resolved_like
+from stoker.streams.kafka_inputs import (
+    Access,
+    KafkaInputs,
+    Range,
+    Ranges,
+    ResolvedSource,
+    only_used,
+    resolve,
+    resolved_like,
+)
 from stoker.streams.kafka_outputs import KafkaOutputs
 from stoker.streams.nodes import StreamSource, TableSource, TopicSource, in_order, sources
-from stoker.streams.preparation import cluster_of, offsets_of, partitions_of, prepare_topics, registered_formats
+from stoker.streams.preparation import (
+    cluster_of,
+    make_topics,
+    offsets_of,
+    partitions_of,
+    planned_topics,
+    registered_formats,
+)
 from stoker.streams.ranges import SOURCE, TABLES, RangesSource
 from stoker.streams.restoring import restored
 from stoker.streams.sessions import prepared
 from stoker.streams.state.directory import StateDirectory
 from stoker.streams.state.manifest import Manifest
 from stoker.streams.topology import Topology
+from stoker.streams.used_columns import used_fields
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.types import StructType
 
 _LOGGER: Final = logging.getLogger(__name__)
 MOST_ROWS: Final = 1_000_000
 """Of one micro-batch, unless the user says otherwise."""
 _SHUFFLE: Final = "spark.sql.shuffle.partitions"
+_CUT: Final = ("spark.sql.files.minPartitionNum", "spark.sql.leafNodeDefaultParallelism")
+"""What is as many as there are cores unless it is said: tasks that read files."""
+_COMMIT_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,10 +111,12 @@ class Running:
         self._sources: dict[TopicSource, ResolvedSource] = {}
         self._layouts: dict[str, DataFrame] = {}
         """By store, an empty frame with its columns."""
-        self._idle = threading.Event()
-        self._idle.set()
+        self._cut: dict[str, str] = {}
+        """Spark's settings that say into how many tasks a micro-batch is cut."""
+        self._turn = threading.Condition()
+        """Of the two that follow."""
+        self._is_busy = False
         self._is_stopping = False
-        self._failure: BaseException | None = None
         self.manifest: Manifest | None = None
         """Of the last micro-batch of this run."""
 
@@ -99,19 +124,31 @@ class Running:
         """Check everything, then run. Raises what is wrong before anything is read."""
         self._topology.check()
         with cluster_of(self._access) as cluster:
-            prepare_topics(cluster, self._topology, self._name, self._logged)
-        self.check()
-        self._check_state()
-        self._query = self._started_query()
+            topics = planned_topics(cluster, self._topology, self._name, self._logged)
+            batch = self.compiled()
+            state = self._checked_state()
+            make_topics(cluster, topics)
+        self._query = self._started_query(batch.layouts, state)
 
     def check(self) -> Batch:
-        """Compile a micro-batch without rows, so that what Spark would refuse is refused now."""
-        inputs = KafkaInputs(self._access, self._sources, {})
+        """What `start` would refuse is refused now; nothing is made. Gives a micro-batch that was compiled."""
+        self._topology.check()
+        with cluster_of(self._access) as cluster:
+            planned_topics(cluster, self._topology, self._name, self._logged)
+        batch = self.compiled()
+        self._compared()
+        return batch
+
+    def compiled(self) -> Batch:
+        """A micro-batch without rows, so that what Spark would refuse is refused now."""
+        inputs = KafkaInputs(self._access, self._sources, {}, self._directory, 0)
         batch = Batch(self.spark, number=0, inputs=inputs, directory=self._directory, manifest=Manifest(), is_dry=True)
         outputs = KafkaOutputs(self._access, self._name, self._sources, self._logged)
         self._resolve_sources(batch, outputs)
         compile_dry(self._topology, batch, outputs)
         self._layouts = {name: like for name, (_, like) in batch.stores.items()}
+        for source, fields in used_fields(batch, self._topology, self._sources).items():
+            self._sources[source] = only_used(self._sources[source], fields)
         return batch
 
     def _resolve_sources(self, batch: Batch, outputs: KafkaOutputs) -> None:
@@ -133,7 +170,7 @@ class Running:
                 self._sources[source] = resolved_like(source, frame.schema, options)
                 ours.remove(source)
 
-    def everything(self) -> KafkaInputs:
+    def everything(self, directory: StateDirectory) -> KafkaInputs:
         """All that the topics hold now."""
         with cluster_of(self._access) as cluster:
             first = offsets_of(cluster, self._topology.topics, EARLIEST)
@@ -143,46 +180,75 @@ class Running:
             start = first[TopicPartition(topic, partition)]
             if start < end:
                 ranges.setdefault(topic, {})[partition] = Range(start, end)
-        return KafkaInputs(self._access, self._sources, ranges)
+        return KafkaInputs(self._access, self._sources, ranges, directory, 0)
 
-    def _check_state(self) -> None:
-        now = {**fingerprint(self._topology), "shuffle_partitions": self.spark.conf.get(_SHUFFLE)}
+    def _compared(self) -> dict[str, Any]:
+        """What the topology is, if it fits the state that is there. Raises TopologyChanged and StateLost."""
+        columns = {name: like.schema.jsonValue() for name, like in self._layouts.items()}
+        now = fingerprint(self._topology, columns)
         before = self._directory.read_topology()
-        if before is not None:
-            for line in check_unchanged(before, now, self._name):
-                _LOGGER.info("%s: %s", self._name, line)
-            # A batch that is run again must be cut into the same tasks.
-            now["shuffle_partitions"] = before.get("shuffle_partitions", now["shuffle_partitions"])
-        self.spark.conf.set(_SHUFFLE, str(now["shuffle_partitions"]))
-        self._directory.write_topology(now)
+        if before is None:
+            return {**now, "state": uuid4().hex[:8]}
+        for line in check_unchanged(before, now, self._name):
+            _LOGGER.info("%s: %s", self._name, line)
+        if self._directory.manifests() and not self._directory.has_checkpoint():
+            raise StateLost(
+                f"Spark's checkpoint is gone from {self._directory}, though there is a state that was made by it. Restore the "
+                "directory, or begin anew: reset() forgets state and offsets"
+            )
+        return {**before, **now}
 
-    def _started_query(self) -> "StreamingQuery":
+    def _checked_state(self) -> str:
+        """Which state it is: the one that is there, or another than any before."""
+        now = self._compared()
+        self._cut = {
+            _SHUFFLE: str(self.spark.conf.get(_SHUFFLE)),
+            **dict.fromkeys(_CUT, str(self.spark.sparkContext.defaultParallelism)),
+        }
+        if self._is_to_be_run_again():
+            self._cut |= now.get("cut", {})  # it must be cut into the same tasks
+        self._directory.write_topology({**now, "cut": self._cut})
+        return str(now["state"])
+
+    def _is_to_be_run_again(self) -> bool:
+        """Whether there is a micro-batch that was planned, and perhaps written in part."""
+        planned = Checkpoint(self._directory).last_planned()
+        return planned is not None and self._directory.read_manifest(planned) is None
+
+    def _started_query(self, layouts: "dict[str, StructType]", state: str) -> "StreamingQuery":
         self.spark.dataSource.register(RangesSource)
-        outputs = KafkaOutputs(self._access, self._name, self._sources, self._logged)
+        outputs = KafkaOutputs(self._access, self._name, self._sources, self._logged, state)
         execution = Execution(
             self._topology,
             self._directory,
             outputs,
+            name=f"{self._name}-{state}",
+            layouts=layouts,
             restore=lambda spark, batch: restored(
-                spark, batch, self._name, self._layouts, self._access, self._directory, self._logged
+                spark,
+                batch,
+                self._name,
+                self._layouts,
+                self._access,
+                self._directory,
+                self._logged,
+                state,
+                Checkpoint(self._directory).offsets(batch),
             ),
         )
 
         def run(frame: "DataFrame", number: int) -> None:
-            if self._is_stopping:
-                raise _Stopped
-            self._idle.clear()
+            with self._turn:
+                if self._is_stopping:
+                    raise _Stopped
+                self._is_busy = True
             try:
-                ranges = _ranges(frame)
-                spark = frame.sparkSession
-                inputs = KafkaInputs(self._access, self._sources, ranges)
-                offsets = {
-                    topic: {str(each): found.end for each, found in parts.items()} for topic, parts in ranges.items()
-                }
-                self.manifest = execution.run(spark, number, inputs, offsets)
+                self.manifest = self._written(number) or self._run(execution, frame, number)
                 self._commit_offsets(self.manifest)
             finally:
-                self._idle.set()
+                with self._turn:
+                    self._is_busy = False
+                    self._turn.notify_all()
 
         tables = sorted({each.topic for each in self._topology.sources if isinstance(each, TableSource)})
         streams = {each.topic for each in self._topology.sources if isinstance(each, StreamSource)}
@@ -203,6 +269,20 @@ class Running:
         )
         return writer.start()
 
+    def _written(self, number: int) -> Manifest | None:
+        """Of a batch that was all done when Spark was killed, though Spark does not know it yet."""
+        content = self._directory.read_manifest(number)
+        return None if content is None else Manifest.from_json(content)
+
+    def _run(self, execution: Execution, frame: "DataFrame", number: int) -> Manifest:
+        spark = frame.sparkSession
+        for name, value in self._cut.items():
+            spark.conf.set(name, value)  # Spark has taken some of them from its checkpoint
+        ranges = _ranges(frame)
+        offsets = {topic: {str(each): found.end for each, found in parts.items()} for topic, parts in ranges.items()}
+        inputs = KafkaInputs(self._access, self._sources, ranges, self._directory, number)
+        return execution.run(spark, number, inputs, offsets)
+
     def _starting(self) -> str:
         """`earliest`, unless some topics begin at their end."""
         late = {each.topic for each in self._topology.sources if each.starting == "latest"}
@@ -222,6 +302,7 @@ class Running:
         offsets = {
             TopicPartition(topic, int(partition)): offset
             for topic, partitions in manifest.offsets.items()
+            if topic in self._topology.topics
             for partition, offset in partitions.items()
         }
         try:
@@ -254,14 +335,29 @@ class Running:
         except StreamingQueryException:
             pass  # which `_raise_failure` tells
 
-    def stop(self, timeout: float = 60.0) -> None:
+    def stop(self) -> None:
         """Let the micro-batch that runs come to its end, then stop."""
         if self._query is None:
             return
-        self._is_stopping = True
-        self._idle.wait(timeout)
+        with self._turn:
+            self._is_stopping = True
+            while self._is_busy and self.is_running:
+                self._turn.wait(1.0)
+        self._await_commit()
         self._query.stop()
         self._raise_failure()
+
+    def _await_commit(self) -> None:
+        """Until Spark knows, too, that the last micro-batch is done."""
+        checkpoint = Checkpoint(self._directory)
+        deadline = time.monotonic() + _COMMIT_SECONDS
+        while (
+            self.manifest is not None
+            and self.is_running
+            and not checkpoint.is_committed(self.manifest.batch)
+            and time.monotonic() < deadline
+        ):
+            time.sleep(0.01)
 
     def _raise_failure(self) -> None:
         problem = self.failure()
@@ -293,10 +389,12 @@ class Running:
     def _lag(self, manifest: Manifest | None) -> dict[str, int]:
         with cluster_of(self._access) as cluster:
             ends = offsets_of(cluster, self._topology.topics, LATEST)
+            begins = offsets_of(cluster, self._topology.topics, EARLIEST)
         read = {} if manifest is None else manifest.offsets
         lag: dict[str, int] = {}
-        for (topic, partition), end in ends.items():
-            lag[topic] = lag.get(topic, 0) + max(0, end - read.get(topic, {}).get(str(partition), 0))
+        for place, end in ends.items():
+            known = read.get(place.topic, {}).get(str(place.partition), 0)
+            lag[place.topic] = lag.get(place.topic, 0) + max(0, end - max(known, begins.get(place, 0)))
         return lag
 
 

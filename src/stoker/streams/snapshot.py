@@ -24,11 +24,12 @@ def snapshot(running: "Running", topology: Topology, node: Node) -> "DataFrame":
 
     from stoker.streams.columns import DELETED
 
-    running.check()
+    running.compiled()
     root = tempfile.mkdtemp(prefix="stoker-snapshot-")
     atexit.register(shutil.rmtree, root, ignore_errors=True)
+    directory = StateDirectory(root)
     batch = Batch(
-        running.spark, number=0, inputs=running.everything(), directory=StateDirectory(root), manifest=Manifest()
+        running.spark, number=0, inputs=running.everything(directory), directory=directory, manifest=Manifest()
     )
     rows, _ = output_rows(batch, node)
     return rows.where(~F.col(DELETED)).drop(DELETED) if DELETED in rows.columns else rows

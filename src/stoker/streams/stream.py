@@ -29,7 +29,7 @@ class Stream(Output):
         return self._stream(nodes.Filter(parent=self._node, condition=condition))
 
     def filter_not(self, condition: Expression) -> "Stream":
-        """The rows that do not."""
+        """The rows that do not: those that `filter` leaves out, also where the condition is null."""
         return self._stream(nodes.Filter(parent=self._node, condition=condition, is_negated=True))
 
     def select(self, *columns: Expression, **named: Expression) -> "Stream":
@@ -76,7 +76,7 @@ class Stream(Output):
         rest: Stream = self
         for name, condition in branches.items():
             made[f"{prefix}{name}"] = rest.filter(condition)
-            rest = rest._stream(nodes.Filter(parent=rest._node, condition=_known(condition), is_negated=True))
+            rest = rest.filter_not(condition)
         if default is not None:
             made[f"{prefix}{default}"] = rest
         return made
@@ -105,10 +105,8 @@ class Stream(Output):
         """The latest row of each key."""
         from stoker.streams.table import Table
 
-        fold = nodes.Fold(initial=None, step=_last, schema=None)
         name = self._application.store_name("table", store)
-        node = nodes.Aggregate(parent=self._node, keys=None, window=None, aggregates={}, fold=fold, name=name)
-        return Table(self._application, node)
+        return Table(self._application, nodes.ToTable(parent=self._node, name=name))
 
     # -- joins
 
@@ -208,20 +206,3 @@ class Stream(Output):
 
     def _stream(self, node: nodes.Node) -> "Stream":
         return Stream(self._application, node)
-
-
-def _known(condition: Expression) -> Expression:
-    """For the branches after it: a condition that is null was not met."""
-    if isinstance(condition, str):
-        return f"coalesce({condition}, false)"
-
-    def known(row: Any) -> Any:
-        from pyspark.sql import functions as F  # noqa: N812
-
-        return F.coalesce(condition(row) if callable(condition) else condition, F.lit(False))
-
-    return known
-
-
-def _last(_: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
-    return row

@@ -77,19 +77,18 @@ class Table(Output):
 
     def suppress(self) -> "Table":
         """Each window once, as it is for good: when stream time has passed its end and its grace."""
-        aggregates = [each for each in nodes.in_order([self._node]) if isinstance(each, nodes.Aggregate)]
-        if not aggregates or not aggregates[-1].is_windowed:
+        if nodes.windowed_by(self._node) is None:
             raise InvalidTopology("suppress waits until a window closes: this table has no windows")
         return self._table(nodes.Suppress(parent=self._node, name=self._application.store_name("suppress")))
 
     def late(self) -> "Stream":
-        """The rows that came too late for their window, as they came."""
+        """The rows that came too late for their window, as they came; of several windows, too late for each of them."""
         from stoker.streams.stream import Stream
 
-        aggregates = [each for each in nodes.in_order([self._node]) if isinstance(each, nodes.Aggregate)]
-        if not aggregates or aggregates[-1].window is None:
+        aggregate = nodes.windowed_by(self._node)
+        if aggregate is None:
             raise InvalidTopology("nothing can be late for a table without windows")
-        return Stream(self._application, nodes.Late(parent=aggregates[-1]))
+        return Stream(self._application, nodes.Late(parent=aggregate))
 
     def to_stream(self, *, tombstones: bool = False) -> "Stream":
         """Its changes, each as a row; windows as `window_start` and `window_end`."""

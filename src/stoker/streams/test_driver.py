@@ -8,6 +8,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+
+from stoker.spark.range_report import RangeReport
 from stoker.streams import nodes
 from stoker.streams.compiler.batch import NEVER, Batch
 from stoker.streams.compiler.outputs import records
@@ -15,10 +18,11 @@ from stoker.streams.errors import InvalidTopology
 from stoker.streams.execution import Execution
 from stoker.streams.nodes import TopicSource
 from stoker.streams.sessions import prepared
-from stoker.streams.state.directory import StateDirectory
+from stoker.streams.state.small_directory import SmallStateDirectory, collected
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     from stoker.streams.application import Streams
     from stoker.streams.state.views import StoreView
@@ -52,7 +56,7 @@ _FEW_ROWS: Final = {
 class TestDriver:
     """`send` records, `read` what a topic got; every `read` runs what was sent since as one micro-batch.
 
-    `schemas` are the types of values, by topic (`"total double, region string"`), where the application leaves them to a
+    What the application writes to a topic that it reads (`through`) is sent to it in another micro-batch. `schemas` are the types of values, by topic (`"total double, region string"`), where the application leaves them to a
     registry; keys are strings unless `key_schemas` says otherwise.
     """
 
@@ -73,9 +77,11 @@ class TestDriver:
         self._schemas = dict(schemas or {})
         self._key_schemas = dict(key_schemas or {})
         self._root = tempfile.mkdtemp(prefix="stoker-test-driver-")
-        self._directory = StateDirectory(self._root)
+        self._directory = SmallStateDirectory(self._root)
         self._inputs: dict[str, _Topic] = {}
         self._outputs: dict[str, list[Record]] = {}
+        self._written: dict[str, list[Record]] = {}
+        """By the micro-batch that runs."""
         self._number = 0
         self.topology = application.topology
         self.topology.check()
@@ -110,20 +116,28 @@ class TestDriver:
         time = round(timestamp.timestamp() * 1000) if isinstance(timestamp, datetime) else timestamp
         given = tuple((headers or {}).items())
         record = Record(key=key, value=value, timestamp=time, partition=partition, headers=given)
-        self._inputs.setdefault(topic, _Topic()).pending.append(record)
+        self._topic(topic).pending.append(record)
 
     def run(self) -> None:
-        """What was sent since the last time, as one micro-batch."""
+        """What was sent since the last time, as one micro-batch. One that fails can be run again."""
         inputs = _Sent(self)
+        self._written = {}
         manifest = self._execution.run(self._spark, self._number, inputs, {})
         self.progress = manifest.progress
         inputs.done()
         self._number += 1
+        for topic, found in self._written.items():
+            self._outputs.setdefault(topic, []).extend(found)
+            if topic in self.topology.topics:
+                self._topic(topic).pending += found
+
+    def _run_all(self) -> None:
+        while any(each.pending for each in self._inputs.values()):
+            self.run()
 
     def read(self, topic: str) -> list[Record]:
         """What the topic got since it was last read, in order of time."""
-        if any(each.pending for each in self._inputs.values()):
-            self.run()
+        self._run_all()
         known = [each.topic for each in self.topology.sinks if isinstance(each, nodes.ToTopic)]
         if topic not in known:
             raise InvalidTopology(f"the application writes no topic {topic!r}. It writes: {', '.join(known)}")
@@ -132,18 +146,24 @@ class TestDriver:
     def store(self, name: str) -> "StoreView":
         from stoker.streams.state.views import StoreView
 
-        if any(each.pending for each in self._inputs.values()):
-            self.run()
+        self._run_all()
         return StoreView(self._directory, name)
+
+    def _topic(self, name: str) -> "_Topic":
+        return self._inputs.setdefault(name, _Topic())
 
     # -- what an execution writes to
 
     def prepare(self, batch: Batch, sink: nodes.ToTopic) -> Callable[[], None]:
-        return partial(self._collect, sink, records(batch, sink))
+        frame = records(batch, sink)
+        if sink.topic in self.topology.topics:
+            self._key_schemas.setdefault(sink.topic, frame.schema["key"].dataType.simpleString())
+            self._schemas.setdefault(sink.topic, frame.schema["value"].dataType.simpleString())
+        return partial(self._collect, sink, frame)
 
     def _collect(self, sink: nodes.ToTopic, frame: "DataFrame") -> None:
-        found = frame.orderBy("timestamp").collect()
-        self._outputs.setdefault(sink.topic, []).extend(_record(row) for row in found)
+        found = sorted(map(_record, collected(frame)), key=lambda each: each.timestamp)
+        self._written.setdefault(sink.topic, []).extend(found)
 
     def write_changes(self, batch: Batch, store: str, rows: "DataFrame") -> None:
         """Nobody will ever restore it."""
@@ -161,25 +181,32 @@ class _Sent:
     def partitions(self, topic: str) -> list[int]:
         return sorted({each.partition for each in self._topic(topic).pending})
 
+    def is_behind(self, topic: str, partition: int) -> bool:
+        return False
+
+    def reports(self, spark: "SparkSession", source: TopicSource) -> list[RangeReport]:
+        times: dict[int, list[int]] = {}
+        for record in self._topic(source.topic).pending:
+            times.setdefault(record.partition, []).append(_event_time(record, source.timestamp))
+        return [RangeReport(source.topic, each, 0, 0, len(found), 0, max(found)) for each, found in times.items()]
+
     def frame(self, spark: "SparkSession", source: TopicSource) -> "DataFrame":
         topic = self._topic(source.topic)
         value = self._driver._schemas.get(source.topic) or source.value.schema or "string"
         key = self._driver._key_schemas.get(source.topic) or source.key.schema or "string"
-        headers = ", headers array<struct<key: string, value: binary>>" if source.headers else ""
-        schema = (
-            f"key {key}, value {_type(value)}, topic string, partition int, offset bigint, timestamp timestamp, "
-            f"streamTime bigint{headers}"
-        )
-        offsets, times, rows = dict(topic.next_offsets), {}, []
+        schema = _schema(key, value, headers=source.headers)
+        offsets, rows = dict(topic.next_offsets), []
+        times: dict[int, int] = {}
         for record in topic.pending:
             offset = offsets.get(record.partition, 0)
             offsets[record.partition] = offset + 1
             time = _event_time(record, source.timestamp)
             times[record.partition] = max(times.get(record.partition, NEVER), time)
             moment = datetime.fromtimestamp(record.timestamp / 1000, UTC)
+            headers = [{"key": name, "value": content} for name, content in record.headers]
             row = [record.key, record.value, source.topic, record.partition, offset, moment, times[record.partition]]
-            rows.append((*row, list(record.headers)) if source.headers else tuple(row))
-        return spark.createDataFrame(rows, schema)
+            rows.append(dict(zip(schema.names, [*row, headers], strict=False)))
+        return spark.createDataFrame(_table(source.topic, rows, schema), schema)
 
     def done(self) -> None:
         for topic in self._driver._inputs.values():
@@ -188,7 +215,40 @@ class _Sent:
             topic.pending.clear()
 
     def _topic(self, name: str) -> _Topic:
-        return self._driver._inputs.setdefault(name, _Topic())
+        return self._driver._topic(name)
+
+
+def _schema(key: str, value: str, *, headers: bool) -> "StructType":
+    from pyspark.sql.types import StructType, _parse_datatype_string
+
+    columns = f"key {key}, value {_type(value)}, topic string, partition int, offset bigint, timestamp timestamp, streamTime bigint"
+    parsed = _parse_datatype_string(
+        f"{columns}, headers array<struct<key: string, value: binary>>" if headers else columns
+    )
+    assert isinstance(parsed, StructType)
+    return parsed
+
+
+def _table(topic: str, rows: list[dict[str, Any]], schema: "StructType") -> pa.Table:
+    """Raises InvalidTopology for what was sent and does not fit."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    kind = schema["value"].dataType
+    for row in rows:
+        if not isinstance(kind, StructType) or row["value"] is None:
+            continue
+        if not isinstance(row["value"], dict) or not row["value"].keys() <= set(kind.names):
+            raise InvalidTopology(
+                f"{row['value']!r} is no value of topic {topic}. Its fields are: {', '.join(kind.names)}"
+            )
+    try:
+        return pa.Table.from_pylist(rows, schema=to_arrow_schema(schema, timezone="UTC"))
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        types = f"{schema['key'].dataType.simpleString()} and {kind.simpleString()}"
+        raise InvalidTopology(
+            f"what was sent to topic {topic} is not of the types of its key and value, {types}: {error}"
+        ) from error
 
 
 def _event_time(record: Record, name: str | None) -> int:
@@ -207,20 +267,10 @@ def _type(schema: str) -> str:
     )
 
 
-def in_utc(value: Any) -> Any:
-    """Spark gives moments in the time zone of the machine, without saying so."""
-    if isinstance(value, datetime):
-        return value.astimezone(UTC)
-    if isinstance(value, dict):
-        return {name: in_utc(each) for name, each in value.items()}
-    return [in_utc(each) for each in value] if isinstance(value, list) else value
-
-
-def _record(row: Any) -> Record:
-    content = in_utc(row.asDict(recursive=True))
+def _record(row: dict[str, Any]) -> Record:
     return Record(
-        key=content["key"],
-        value=content["value"],
-        timestamp=round(content["timestamp"].timestamp() * 1000),
-        headers=tuple((each["key"], each["value"]) for each in content.get("headers") or ()),
+        key=row["key"],
+        value=row["value"],
+        timestamp=round(row["timestamp"].timestamp() * 1000),
+        headers=tuple((each["key"], each["value"]) for each in row.get("headers") or ()),
     )

@@ -70,8 +70,10 @@ class Topology:
             if each in found:
                 continue
             found.add(each)
-            if each.store is None or isinstance(each, nodes.StreamJoin | nodes.TableSource):
+            if each.store is None or isinstance(each, nodes.StreamJoin | nodes.TableSource | nodes.ToTable):
                 ahead += each.parents
+            if isinstance(each, nodes.Late):
+                ahead += each.parent.parents
         return found
 
     def check(self) -> None:

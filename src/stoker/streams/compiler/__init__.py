@@ -55,6 +55,7 @@ COMPILERS: Final[Mapping[type[nodes.Node], Callable[[Any, Any], Any]]] = {
     nodes.StreamJoin: stream_joins.joined,
     nodes.TableLookup: lookups.looked_up,
     nodes.TableSource: tables.source,
+    nodes.ToTable: tables.of_stream,
     nodes.TableFilter: tables.filtered,
     nodes.TableSelect: tables.selected,
     nodes.TableAggregate: tables.aggregated,

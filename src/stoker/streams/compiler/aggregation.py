@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 from stoker.streams.aggregates import STATE, Aggregation, aggregation
 from stoker.streams.columns import BEFORE, DELETED, KEY, PARTITION, TIMESTAMP, WINDOW_END, WINDOW_START
-from stoker.streams.compiler.batch import Batch, coarse
+from stoker.streams.compiler.batch import Batch, late_name
 from stoker.streams.compiler.frames import TableFrame
-from stoker.streams.compiler.grouping import grouped, milliseconds, without_late
+from stoker.streams.compiler.grouping import LATE, START, in_windows
+from stoker.streams.compiler.times import closes_after, length
 from stoker.streams.nodes import Aggregate
 from stoker.streams.state.store import SMALL, Store
 from stoker.streams.windows import HoppingWindow
@@ -22,43 +23,48 @@ def aggregate(batch: Batch, node: Aggregate) -> TableFrame:
     functions = aggregation(node.aggregates)
     keys = [KEY] if node.window is None else [KEY, WINDOW_START, WINDOW_END]
     store = batch.store(node.name, keys)
+    window = node.window
+    assert window is None or isinstance(window, HoppingWindow)
+    rows = in_windows(batch, node, window, mark_late=True)
 
     def changed() -> "DataFrame":
-        partial = _partial(batch, node, functions, keys)
-        return merged(partial, store, functions, keys)
+        return merged(_partial(batch, node, rows, functions), store, functions, keys)
 
-    return stored_table(batch, node, store, keys, list(functions.results), changed)
+    expiry = still_counts(batch, node) if window is not None else None
+    return stored_table(batch, node, store, keys, list(functions.results), changed, expiry)
 
 
-def _partial(batch: Batch, node: Aggregate, functions: Aggregation, keys: list[str]) -> "DataFrame":
-    """What the rows of this batch come to by themselves."""
+def _partial(batch: Batch, node: Aggregate, rows: "DataFrame", functions: Aggregation) -> "DataFrame":
+    """What the rows of this batch come to by themselves.
+
+    Late ones are summed up apart, and counted when they are few: Spark counts slowly on the way.
+    """
     from pyspark.sql import functions as F  # noqa: N812
 
-    rows, now = grouped(batch, node)
     window = node.window
-    if window is not None:
-        assert isinstance(window, HoppingWindow)
-        rows = rows.withColumn("__start", _starts(window))
-        if window.advance != window.size:
-            rows = rows.withColumn("__start", F.explode("__start"))
-        rows = without_late(batch, node, rows, F.col("__start") + (window.size + window.grace) <= now)
-    return (
-        rows.groupBy(KEY, *(["__start"] if window is not None else []))
-        .agg(*_state_of_rows(functions), F.max(TIMESTAMP).alias(TIMESTAMP), F.max(PARTITION).alias(PARTITION))
-        .select(
-            KEY,
-            *(
-                [
-                    F.timestamp_millis("__start").alias(WINDOW_START),
-                    F.timestamp_millis(F.col("__start") + window.size).alias(WINDOW_END),
-                ]
-                if window is not None
-                else []
-            ),
-            F.struct(*functions.partial()).alias(STATE),
-            TIMESTAMP,
-            PARTITION,
-        )
+    assert window is None or isinstance(window, HoppingWindow)
+    found = rows.groupBy(KEY, *[name for name in (START, LATE) if name in rows.columns]).agg(
+        *_state_of_rows(functions),
+        F.max(TIMESTAMP).alias(TIMESTAMP),
+        F.max(PARTITION).alias(PARTITION),
+        F.count(F.lit(1)).alias("__rows"),
+    )
+    if LATE in rows.columns:
+        late = F.sum(F.when(F.col(LATE), F.col("__rows")).otherwise(0))
+        found = batch.observe(found, late_name(node.name), late=late).where(~F.col(LATE))
+    return found.select(
+        KEY,
+        *(
+            [
+                F.timestamp_millis(START).alias(WINDOW_START),
+                F.timestamp_millis(F.col(START) + window.size).alias(WINDOW_END),
+            ]
+            if window is not None
+            else []
+        ),
+        F.struct(*functions.partial()).alias(STATE),
+        TIMESTAMP,
+        PARTITION,
     )
 
 
@@ -66,19 +72,6 @@ def _state_of_rows(functions: Aggregation) -> "list[Column]":
     from pyspark.sql import functions as F  # noqa: N812
 
     return [F.expr(sql).alias(name) for name, sql in functions.partial().items()]
-
-
-def _starts(window: HoppingWindow) -> "Column":
-    """Of the window that a row is in, or of all of them; none begins before 1970."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    time = milliseconds()
-    last = time - F.pmod(time, F.lit(window.advance))
-    if window.advance == window.size:
-        return last
-    first = F.greatest(F.lit(0), last - F.lit((window.size - 1) // window.advance * window.advance))
-    first = F.when(first + window.size > time, first).otherwise(first + window.advance)
-    return F.sequence(first, F.greatest(first, last), F.lit(window.advance).cast("bigint"))
 
 
 def merged(partial: "DataFrame", store: Store, functions: Aggregation, keys: list[str]) -> "DataFrame":
@@ -123,25 +116,22 @@ def stored_table(
     """The table whose changed rows `changed()` gives, unless an earlier attempt of this batch has written them."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    if expiry is None and WINDOW_END in keys:
-        expiry = _still_counts(batch, node)
     written = batch.changes(node, store, changed, expiry)
     plain = [*keys, *values, TIMESTAMP, PARTITION]
     return TableFrame(
         keys=keys,
         values=values,
         changes=written.select(*plain, DELETED, F.col(BEFORE)),
-        before=lambda wanted=None: store.rows_before(written, wanted).select(*plain),
-        after=lambda wanted=None: store.rows_after(written, wanted).select(*plain),
+        before=lambda wanted: store.rows_before(written, wanted).select(*plain),
+        after=lambda wanted: store.rows_after(written, wanted).select(*plain),
         rows=store.after.total,
     )
 
 
-def _still_counts(batch: Batch, node: Any) -> "Column":
-    """Windows that ended long before the slowest clock are forgotten when the store is written anew."""
+def still_counts(batch: Batch, aggregate: Aggregate) -> "Column":
+    """Windows that were closed long ago are forgotten when a store is written anew."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    window = node.window
-    length = getattr(window, "size", 0) + getattr(window, "gap", 0) + getattr(window, "difference", 0) + window.grace
-    times = [time for clock in batch.manifest.clocks.values() for time in clock.values()]
-    return F.unix_millis(F.col(WINDOW_END)) >= coarse(min(times, default=0) - max(RETENTION_MS, length))
+    assert aggregate.window is not None
+    span = max(RETENTION_MS, length(aggregate.window) + closes_after(aggregate.window))
+    return F.unix_millis(F.col(WINDOW_END)) >= batch.since(aggregate.name, span)

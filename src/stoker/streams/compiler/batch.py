@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from stoker.streams.columns import PARTITION
+from stoker.streams.compiler.times import delay_before, keeps_partitions, time_sources
 from stoker.streams.errors import InvalidTopology
-from stoker.streams.nodes import Node, Rekey, StreamSource, TableNode, TopicSource, in_order
+from stoker.streams.nodes import Node, TableNode, TopicSource, in_order
 from stoker.streams.state.directory import StateDirectory
 from stoker.streams.state.manifest import Manifest, StoreFiles
 from stoker.streams.state.store import Store
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation, SparkSession
     from pyspark.sql.types import StructType
 
+    from stoker.spark.range_report import RangeReport
     from stoker.streams.compiler.frames import TableFrame
 
 NEVER: Final = -(2**62)
 """A stream time before any record."""
 EVERYWHERE: Final = "*"
-_COARSE_MS: Final = 600_000
 
 
 class Inputs(Protocol):
@@ -31,6 +32,12 @@ class Inputs(Protocol):
 
     def partitions(self, topic: str) -> list[int]:
         """Of which there is something in this batch."""
+
+    def reports(self, spark: "SparkSession", source: TopicSource) -> "list[RangeReport]":
+        """What was read of each partition. If no job has read the topic yet, one does now."""
+
+    def is_behind(self, topic: str, partition: int) -> bool:
+        """Whether there was more of it than this batch reads: then its next records may be older than those of other topics."""
 
 
 class Batch:
@@ -177,15 +184,20 @@ class Batch:
         return frame.observe(self._observations[name], *[column.alias(each) for each, column in columns.items()])
 
     def observed(self, name: str) -> dict[str, Any]:
-        """To be asked for when a job has used the frame. Nothing if the frame was never made."""
+        """To be asked for when a job has used the frame. Nothing if none has, or if Spark saw that it needs none of its rows."""
         if name not in self._observed:
             observation = self._observations.get(name)
-            self._observed[name] = dict(observation.get) if observation is not None else {}
+            # `get` waits for ever where no job has come by, and fails where its rows were not needed.
+            found = observation._jo if observation is not None else None
+            if found is None or not found.future().isCompleted() or not found.getRow().length():
+                return {}
+            assert observation is not None
+            self._observed[name] = dict(observation.get)
         return self._observed[name]
 
     def late_count(self, store: str) -> int:
         """Of the node with this store."""
-        return int(self.observed(late_name(store)).get("late", 0))
+        return int(self.observed(late_name(store)).get("late") or 0)  # null, if there were no rows at all
 
     # -- clocks
 
@@ -194,42 +206,29 @@ class Batch:
         return self.manifest.clocks.get(topic, {})
 
     def clock_after(self, source: TopicSource) -> dict[int, int]:
-        """The same after it; to be asked for when a job has read the topic, or when none will."""
+        """The same after it. If no job has read the topic yet, one does now."""
         topic = source.topic
         if topic not in self._clocks:
             clock = dict(self.clock_before(topic))
             if self.inputs.partitions(topic):
-                found = self.observed(clock_name(topic)) or self._read_clock(source)
-                for partition in self.inputs.partitions(topic):
-                    time = found.get(f"{CLOCK}{partition}")
-                    if time is not None:
-                        clock[partition] = max(clock.get(partition, NEVER), int(time))
+                for report in self.inputs.reports(self.spark, source):
+                    if report.stream_time is not None:
+                        clock[report.partition] = max(clock.get(report.partition, NEVER), report.stream_time)
             self._clocks[topic] = clock
         return self._clocks[topic]
-
-    def _read_clock(self, source: TopicSource) -> dict[str, Any]:
-        """For a batch that was computed before, and is only written out now."""
-        frame = self.inputs.frame(self.spark, source)
-        found = frame.agg(
-            *[column.alias(name) for name, column in clock_columns(self.inputs.partitions(source.topic)).items()]
-        )
-        return found.collect()[0].asDict()
 
     def advance_watermark(self, node: Node, name: str) -> tuple[dict[str, int], dict[str, int]]:
         """Up to where the windows of a node are closed: before this batch, and now that its rows have been seen.
 
         Each partition by its own clock, if the rows of a key come from one partition; else all by the slowest of those
-        that had rows. The clocks of several topics count as the slowest of them.
+        that had rows. Of several topics the one that is ahead counts, as in Kafka Streams, unless there is more of another
+        to be read, which would come too late. What others hold back is waited for.
         """
         before = dict(self.manifest.watermarks.get(name, {}))
         if self.is_dry:
             return before, before
-        seen: dict[int, int] = {}
-        for source in {each.topic: each for each in in_order([node]) if isinstance(each, StreamSource)}.values():
-            clock = self.clock_after(source)
-            for partition in self.inputs.partitions(source.topic):
-                time = clock.get(partition, NEVER)
-                seen[partition] = min(seen.get(partition, time), time)
+        delay = delay_before(node)
+        seen = {partition: time - delay for partition, time in self._latest_times(node).items()}
         after = dict(before)
         if keeps_partitions(node):
             for partition, time in seen.items():
@@ -238,6 +237,23 @@ class Batch:
             after[EVERYWHERE] = max(after.get(EVERYWHERE, NEVER), min(seen.values()))
         self.watermarks[name] = after
         return before, after
+
+    def since(self, name: str, span: int) -> "Column":
+        """The time of a row's partition in the windows of a node, before this batch, less a span: who is older may be forgotten."""
+        return by_partition(self.manifest.watermarks.get(name, {})) - span
+
+    def _latest_times(self, node: Node) -> dict[int, int]:
+        """Of the partitions that had rows in this batch."""
+        latest: dict[int, int] = {}
+        bounds: dict[int, int] = {}
+        for source in time_sources(node):
+            clock = self.clock_after(source)
+            for partition in self.inputs.partitions(source.topic):
+                time = clock.get(partition, NEVER)
+                latest[partition] = max(latest.get(partition, NEVER), time)
+                if self.inputs.is_behind(source.topic, partition):
+                    bounds[partition] = min(bounds.get(partition, time), time)
+        return {partition: min(time, bounds.get(partition, time)) for partition, time in latest.items()}
 
 
 @contextmanager
@@ -252,28 +268,9 @@ def refused_by_name(node: Node) -> Iterator[None]:
         raise InvalidTopology(f"{node.describe()}: {reason}") from error
 
 
-CLOCK: Final = "clock_"
-
-
-def clock_name(topic: str) -> str:
-    """Of the observation that has the clock of a topic."""
-    return f"clock of {topic}"
-
-
 def late_name(store: str) -> str:
     """Of the observation that counts the late rows of a store."""
     return f"late for {store}"
-
-
-def clock_columns(partitions: list[int]) -> "dict[str, Column]":
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return {f"{CLOCK}{each}": F.max(F.when(F.col("partition") == each, F.col("streamTime"))) for each in partitions}
-
-
-def keeps_partitions(node: Node) -> bool:
-    """Whether the rows of a key come from one partition: nothing between the topic and the node has changed the keys."""
-    return not any(isinstance(each, Rekey) or getattr(each, "keys", None) is not None for each in in_order([node]))
 
 
 def by_partition(times: Mapping[str, int], otherwise: int = NEVER) -> "Column":
@@ -292,8 +289,3 @@ def _listed(times: list[int]) -> "Column":
     from pyspark.sql import functions as F  # noqa: N812
 
     return F.array(*[F.lit(each).cast("bigint") for each in times])
-
-
-def coarse(time: int) -> int:
-    """A bound for what is forgotten, which changes rarely, for the same reason."""
-    return time // _COARSE_MS * _COARSE_MS

@@ -4,14 +4,16 @@ from typing import TYPE_CHECKING
 
 from stoker.streams.aggregates import ORDER
 from stoker.streams.columns import DELETED, OFFSET, PARTITION, STREAM_TIME, TIMESTAMP
-from stoker.streams.compiler.batch import Batch, coarse
+from stoker.streams.compiler.batch import Batch
 from stoker.streams.expressions import column
 from stoker.streams.nodes import Deduplicate
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 _SAME = "_same"
+_TIMES = "_times"
+"""Of the rows that were kept, in milliseconds; what stream time has passed by twice the span is forgotten."""
 
 
 def deduplicated(batch: Batch, node: Deduplicate) -> "DataFrame":
@@ -20,47 +22,48 @@ def deduplicated(batch: Batch, node: Deduplicate) -> "DataFrame":
 
     store = batch.store(node.name, [_SAME])
     rows = batch.stream(node.parent)
-    names = rows.columns
     same = F.struct(*[column(each, rows).alias(f"c{number}") for number, each in enumerate(node.by)])
-    rows = rows.withColumn(_SAME, same)
-    listed = rows.groupBy(_SAME).agg(
-        F.sort_array(
-            F.collect_list(
-                F.struct(
-                    F.struct(STREAM_TIME, PARTITION, OFFSET).alias(ORDER),
-                    F.unix_millis(TIMESTAMP).alias("time"),
-                    F.struct(*names).alias("row"),
-                )
-            )
-        ).alias("_rows")
+    row = F.struct(
+        F.struct(STREAM_TIME, PARTITION, OFFSET).alias(ORDER),
+        F.unix_millis(TIMESTAMP).alias("time"),
+        F.col(STREAM_TIME).alias("now"),
+        F.struct(*rows.columns).alias("row"),
+    )
+    listed = rows.groupBy(same.alias(_SAME)).agg(
+        F.array_sort(F.collect_list(row), _by_order).alias("_rows"), F.max(PARTITION).alias(PARTITION)
     )
 
     def changed() -> "DataFrame":
+        times, kept = "array<bigint>", listed.schema["_rows"].dataType.simpleString()
         like = listed.select(
-            _SAME, F.lit(0).cast("bigint").alias("_last"), F.col("_rows").alias("_kept"), F.lit(False).alias(DELETED)
+            _SAME, F.expr(f"CAST(array() AS {times})").alias(_TIMES), PARTITION, F.lit(False).alias(DELETED)
         )
-        before = store.rows_before(like.drop("_kept")).select(_SAME, F.col("_last").alias("_earlier"))
-        both = listed.join(before, [_SAME], "left")
-        kind = like.schema["_kept"].dataType.simpleString()
+        before = store.rows_before(like).select(_SAME, F.col(_TIMES).alias("_earlier"))
+        remembered = f"filter(so_far.times, at -> at >= each.now - {2 * node.within})"
+        first = f"named_struct('times', coalesce(_earlier, CAST(array() AS {times})), 'kept', CAST(array() AS {kept}))"
         step = (
-            f"(so_far, each) -> IF(so_far.last IS NULL OR abs(each.time - so_far.last) >= {node.within}, "
-            "named_struct('last', each.time, 'kept', concat(so_far.kept, array(each))), so_far)"
+            f"(so_far, each) -> IF(exists({remembered}, at -> abs(each.time - at) < {node.within}), so_far, "
+            f"named_struct('times', concat({remembered}, array(each.time)), 'kept', concat(so_far.kept, array(each))))"
         )
-        folded = both.withColumn(
-            "_folded",
-            F.expr(f"aggregate(_rows, named_struct('last', _earlier, 'kept', CAST(array() AS {kind})), {step})"),
+        folded = listed.join(before, [_SAME], "left").select(
+            _SAME, F.expr(f"aggregate(_rows, {first}, {step})").alias("_folded"), PARTITION
         )
         return folded.select(
             _SAME,
-            F.col("_folded.last").alias("_last"),
-            F.col("_folded.kept").alias("_kept"),
+            F.col("_folded.times").alias(_TIMES),
+            PARTITION,
             F.lit(False).alias(DELETED),
+            F.col("_folded.kept").alias("_kept"),
         )
 
-    written = batch.changes(node, store, changed, F.col("_last") >= _oldest(batch, node), but=["_kept"])
+    counts = F.array_max(_TIMES) >= batch.since(node.name, 2 * node.within)
+    written = batch.changes(node, store, changed, counts, but=["_kept"])
+    batch.advance_watermark(node, node.name)
     return written.select(F.explode("_kept.row").alias("_row")).select("_row.*")
 
 
-def _oldest(batch: Batch, node: Deduplicate) -> int:
-    times = [time for clock in batch.manifest.clocks.values() for time in clock.values()]
-    return coarse(min(times, default=0) - 2 * node.within)
+def _by_order(one: "Column", other: "Column") -> "Column":
+    """By order alone: the rows themselves may have columns that have none."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.when(one[ORDER] < other[ORDER], -1).when(one[ORDER] > other[ORDER], 1).otherwise(0)

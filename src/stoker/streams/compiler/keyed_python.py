@@ -4,11 +4,12 @@ The rows of a batch and the states of their keys meet by cogroup, a key at a tim
 frame, told apart by `_is_state`.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+from stoker.streams.compiler.python_rows import to_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,14 +27,9 @@ def for_each_key(
     arrow = to_arrow_schema(schema, timezone="UTC")
 
     def run(mine: pa.Table, stored: pa.Table) -> pa.Table:
-        given = mine.sort_by([(name, "ascending") for name in order]).to_pylist() if mine.num_rows else []
-        found = stored.to_pylist()
+        given = to_rows(mine.sort_by([(name, "ascending") for name in order])) if mine.num_rows else []
+        found = to_rows(stored)
         made = list(work(given, found[0] if found else None))
         return pa.Table.from_pylist(made, schema=arrow)
 
-    return rows.groupBy(*keys).cogroup(states.groupBy(*keys)).applyInArrow(run, schema)  # type: ignore[arg-type]
-
-
-def to_text(state: Any) -> str | None:
-    """State as it is kept: JSON, so that anybody can read it."""
-    return None if state is None else json.dumps(state)
+    return rows.groupBy(*keys).cogroup(states.groupBy(*keys)).applyInArrow(run, schema)

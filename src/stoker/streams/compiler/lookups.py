@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from stoker.streams.columns import DELETED, KEY, OFFSET, STREAM_TIME, TIMESTAMP
 from stoker.streams.compiler.batch import Batch
 from stoker.streams.compiler.frames import TableFrame
-from stoker.streams.compiler.join_columns import joined_columns
+from stoker.streams.compiler.join_columns import FOUND, joined_columns
 from stoker.streams.expressions import column
 from stoker.streams.nodes import TableLookup, TableSource
 from stoker.streams.state.store import SMALL
@@ -13,8 +13,6 @@ from stoker.streams.state.store import SMALL
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_FOUND = "_found"
-"""The row of the table as a struct, null if it has none."""
 _LOOKED_FOR = "_looked_for"
 
 
@@ -30,15 +28,15 @@ def looked_up(batch: Batch, node: TableLookup) -> "DataFrame":
     else:
         rows = _as_of(rows, table)
     if node.how == "inner":
-        rows = rows.where(F.col(_FOUND).isNotNull())
-    return joined_columns(rows, stream.columns, table.values, _FOUND, node.columns).drop(_LOOKED_FOR)
+        rows = rows.where(F.col(FOUND).isNotNull())
+    return joined_columns(rows, stream.columns, table.values, node.columns).drop(_LOOKED_FOR)
 
 
 def _with_latest(rows: "DataFrame", table: TableFrame, latest: "DataFrame") -> "DataFrame":
     """A table that is small goes to every task, and no row of the stream has to move."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    found = latest.select(F.col(KEY).alias(_LOOKED_FOR), F.struct(*table.values).alias(_FOUND))
+    found = latest.select(F.col(KEY).alias(_LOOKED_FOR), F.struct(*table.values).alias(FOUND))
     if table.rows <= SMALL:
         found = F.broadcast(found)
     return rows.join(found, [_LOOKED_FOR], "left")
@@ -53,8 +51,7 @@ def _as_of(rows: "DataFrame", table: TableFrame) -> "DataFrame":
 
     versions = table.versions
     if versions is None:
-        time = F.unix_millis(F.col(TIMESTAMP)).alias(STREAM_TIME)
-        versions = table.changes.select(KEY, *table.values, DELETED, time, F.lit(0).cast("bigint").alias(OFFSET))
+        versions = table.changes.withColumns({STREAM_TIME: F.unix_millis(TIMESTAMP), OFFSET: F.lit(0).cast("bigint")})
     value = F.when(~F.col(DELETED), F.struct(*table.values)).alias("value")
     listed = versions.groupBy(F.col(KEY).alias(_LOOKED_FOR)).agg(
         F.array_sort(
@@ -63,9 +60,9 @@ def _as_of(rows: "DataFrame", table: TableFrame) -> "DataFrame":
     )
     if table.rows <= SMALL:
         listed = F.broadcast(listed)
-    before = _with_latest(rows, table, table.before(None)).withColumnRenamed(_FOUND, "_earlier")
+    before = _with_latest(rows, table, table.before(None)).withColumnRenamed(FOUND, "_earlier")
     both = before.join(listed, [_LOOKED_FOR], "left")
     past = F.filter(F.col("_versions"), lambda each: each["time"] <= F.col(STREAM_TIME))
     latest = F.try_element_at(past, F.lit(-1))
     found = F.when(F.col("_versions").isNull() | (F.size(past) == 0), F.col("_earlier")).otherwise(latest["value"])
-    return both.withColumn(_FOUND, found).drop("_earlier", "_versions")
+    return both.withColumn(FOUND, found).drop("_earlier", "_versions")

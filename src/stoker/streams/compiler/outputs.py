@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 from stoker.streams import nodes
-from stoker.streams.columns import BEFORE, DELETED, HEADERS, KEY, TIMESTAMP, values_of
+from stoker.streams.columns import BEFORE, DELETED, HEADERS, KEY, TIMESTAMP, WINDOW_END, WINDOW_START, values_of
 from stoker.streams.compiler.batch import Batch
 from stoker.streams.expressions import column
+from stoker.streams.windows import SessionWindow
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -34,7 +35,7 @@ def records(batch: Batch, sink: nodes.ToTopic, *, as_text: bool = False) -> "Dat
         value = F.when(~F.col(DELETED), value)
     key = F.col(KEY) if sink.key_expression is None else column(sink.key_expression, rows)
     if sink.windowed_key:
-        key = _windowed_key(key)
+        key = _windowed_key(key, sink)
     chosen: list[Any] = [key.alias("key"), value.alias("value"), F.col(TIMESTAMP).alias("timestamp")]
     if sink.headers is not None:
         chosen.append(column(sink.headers, rows).alias("headers"))
@@ -43,9 +44,12 @@ def records(batch: Batch, sink: nodes.ToTopic, *, as_text: bool = False) -> "Dat
     return rows.select(*chosen)
 
 
-def _windowed_key(key: "Column") -> "Column":
-    """The bytes of Kafka Streams' TimeWindowedSerializer: the key, then the start of the window in milliseconds."""
+def _windowed_key(key: "Column", sink: nodes.ToTopic) -> "Column":
+    """The bytes of Kafka Streams' serializers: the key, then the start of the window in milliseconds; of a session its end before."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    start = F.unhex(F.lpad(F.hex(F.unix_millis("window_start")), 16, "0"))
-    return F.concat(key.cast("string").cast("binary"), start)
+    made = [each for each in nodes.in_order([sink]) if isinstance(each, nodes.Aggregate) and each.is_windowed]
+    is_session = bool(made) and isinstance(made[-1].window, SessionWindow)
+    times = (WINDOW_END, WINDOW_START) if is_session else (WINDOW_START,)
+    numbers = [F.unhex(F.lpad(F.hex(F.unix_millis(name)), 16, "0")) for name in times]
+    return F.concat(key.cast("string").cast("binary"), *numbers)

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from stoker.streams.columns import DELETED, KEY, OFFSET, PARTITION, STREAM_TIME, TIMESTAMP, values_of
-from stoker.streams.compiler.batch import NEVER, Batch, by_partition
+from stoker.streams.compiler.batch import Batch, by_partition
 from stoker.streams.compiler.keyed_python import for_each_key
-from stoker.streams.nodes import Process, StreamSource, in_order
+from stoker.streams.compiler.python_rows import columns_of
+from stoker.streams.nodes import Process
 from stoker.streams.processor import Context, Processor
 
 if TYPE_CHECKING:
@@ -17,25 +18,19 @@ if TYPE_CHECKING:
 _FORWARDED = "_forwarded"
 _DUE = "_due"
 """The first timer of a key."""
+_NOW = "_now"
+"""The stream time after this batch."""
 
 
 def processed(batch: Batch, node: Process) -> "DataFrame":
-    """Timers of keys without new rows come when the batch before has moved stream time past them."""
+    """Timers of all keys come when stream time has passed them, whosever records have moved it."""
     from pyspark.sql import functions as F  # noqa: N812
-    from pyspark.sql.types import (
-        ArrayType,
-        BooleanType,
-        LongType,
-        StringType,
-        StructField,
-        StructType,
-        _parse_datatype_string,  # type: ignore[attr-defined]
-    )
+    from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
 
     store = batch.store(node.name, [KEY])
+    now = by_partition(batch.advance_watermark(node, node.name)[1])
     rows = batch.stream(node.parent).where(F.col(KEY).isNotNull())
-    value = _parse_datatype_string(node.schema)
-    assert isinstance(value, StructType)
+    value = columns_of(node.schema)
     forwarded = StructType([*value, rows.schema[TIMESTAMP], StructField(STREAM_TIME, LongType())])
     schema = StructType(
         [
@@ -49,21 +44,14 @@ def processed(batch: Batch, node: Process) -> "DataFrame":
             StructField(_FORWARDED, ArrayType(forwarded)),
         ]
     )
-    clocks = {
-        str(partition): time
-        for source in in_order([node])
-        if isinstance(source, StreamSource)
-        for partition, time in batch.clock_before(source.topic).items()
-    }
 
     def changed() -> "DataFrame":
         like = batch.spark.createDataFrame([], schema)
         touched = rows.select(KEY).distinct().withColumn("_touched", F.lit(True))
-        now = by_partition(clocks)
         states = store.rows_before(like.drop(_FORWARDED)).join(touched, [KEY], "left")
-        states = states.where(F.col("_touched") | (F.col(_DUE) <= now)).withColumn("_now", now).drop("_touched")
+        states = states.where(F.col("_touched") | (F.col(_DUE) <= now)).withColumn(_NOW, now).drop("_touched")
         work = _work(node.processor, values_of(rows.columns))
-        return for_each_key(rows, states, [KEY], work, schema, [STREAM_TIME, PARTITION, OFFSET])
+        return for_each_key(rows.withColumn(_NOW, now), states, [KEY], work, schema, [STREAM_TIME, PARTITION, OFFSET])
 
     written = batch.changes(node, store, changed, but=[_FORWARDED])
     out = written.select(KEY, PARTITION, F.explode(_FORWARDED).alias("_row"))
@@ -89,10 +77,7 @@ def _work(kind: type, names: list[str]) -> Any:
             _run_timers(processor, key, context, row[STREAM_TIME])
             context.timestamp, context.stream_time = _milliseconds(row[TIMESTAMP]), row[STREAM_TIME]
             processor.process(key, {name: row[name] for name in names}, context)
-        if given:
-            _run_timers(processor, key, context, given[-1][STREAM_TIME])
-        elif stored is not None:
-            _run_timers(processor, key, context, stored["_now"])
+        _run_timers(processor, key, context, max([first[_NOW], *[row[STREAM_TIME] for row in given[-1:]]]))
         timers = sorted(context.timers)
         yield {
             KEY: key,
@@ -103,12 +88,8 @@ def _work(kind: type, names: list[str]) -> Any:
             PARTITION: first[PARTITION],
             DELETED: not context.state and not timers,
             _FORWARDED: [
-                {
-                    **record,
-                    TIMESTAMP: datetime.fromtimestamp(time / 1000, UTC),
-                    STREAM_TIME: max(context.stream_time, time),
-                }
-                for time, record in context.forwarded
+                {**record, TIMESTAMP: datetime.fromtimestamp(time / 1000, UTC), STREAM_TIME: max(now, time)}
+                for time, now, record in context.forwarded
             ],
         }
 
@@ -119,7 +100,7 @@ def _run_timers(processor: Processor, key: Any, context: Context, now: int) -> N
     """Also those that a timer sets, as long as they are due."""
     while context.timers and (due := min(context.timers)) <= now:
         context.timers.discard(due)
-        context.timestamp, context.stream_time = due, max(now, NEVER)
+        context.timestamp = context.stream_time = due
         processor.on_timer(key, due, context)
 
 

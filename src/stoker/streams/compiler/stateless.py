@@ -14,7 +14,7 @@ from stoker.streams.columns import (
     TIMESTAMP,
     values_of,
 )
-from stoker.streams.compiler.batch import Batch, by_partition, clock_columns, clock_name
+from stoker.streams.compiler.batch import Batch, by_partition
 from stoker.streams.compiler.python_rows import mapped
 from stoker.streams.errors import InvalidTopology
 from stoker.streams.expressions import column
@@ -30,10 +30,6 @@ def source(batch: Batch, node: nodes.TopicSource) -> "DataFrame":
     from pyspark.sql.types import StructType
 
     rows = batch.inputs.frame(batch.spark, node)
-    counted = {"rows": F.count(F.lit(1))}
-    if "error" in rows.columns:
-        counted["bad"] = F.count_if(F.col("error").isNotNull())
-    rows = batch.observe(rows, clock_name(node.topic), **counted, **clock_columns(batch.inputs.partitions(node.topic)))
     if "error" in rows.columns:
         rows = rows.where(F.col("error").isNull())
     kind = rows.schema["value"].dataType
@@ -85,9 +81,12 @@ def _refuse_our_names(node: nodes.TopicSource, names: list[str]) -> None:
 
 
 def filtered(batch: Batch, node: nodes.Filter) -> "DataFrame":
+    """A condition that is null is not met."""
+    from pyspark.sql import functions as F  # noqa: N812
+
     rows = batch.stream(node.parent)
     condition = column(node.condition, rows)
-    return rows.where(~condition if node.is_negated else condition)
+    return rows.where(~F.coalesce(condition, F.lit(False)) if node.is_negated else condition)
 
 
 def selected(batch: Batch, node: nodes.Select) -> "DataFrame":
@@ -152,9 +151,11 @@ def rekeyed(batch: Batch, node: nodes.Rekey) -> "DataFrame":
 
 
 def peeked(batch: Batch, node: nodes.Peek) -> "DataFrame":
+    """In order, since Spark stops at the first rows it finds otherwise, and what is counted on the way would be too few."""
     rows = batch.keep(batch.stream(node.parent))
     if not batch.is_dry:
-        node.function([row.asDict(recursive=True) for row in rows.limit(node.most).collect()])
+        first = rows.orderBy(STREAM_TIME, PARTITION, OFFSET).limit(node.most)
+        node.function([row.asDict(recursive=True) for row in first.collect()])
     return rows
 
 
@@ -194,7 +195,5 @@ def to_stream(batch: Batch, node: nodes.ToStream) -> "DataFrame":
 
 
 def late(batch: Batch, node: nodes.Late) -> "DataFrame":
-    batch._compiled(node.parent)
-    if node.parent not in batch.late_rows:
-        raise InvalidTopology(f"nothing can be late for: {node.parent.describe()}")
+    batch.table(node.parent)
     return batch.late_rows[node.parent]

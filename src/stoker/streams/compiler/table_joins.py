@@ -3,18 +3,18 @@
 from typing import TYPE_CHECKING
 
 from stoker.streams.columns import BEFORE, DELETED, KEY, PARTITION, TIMESTAMP, values_of
-from stoker.streams.compiler.aggregation import stored_table
+from stoker.streams.compiler.aggregation import still_counts, stored_table
 from stoker.streams.compiler.batch import Batch
 from stoker.streams.compiler.frames import TableFrame
-from stoker.streams.compiler.join_columns import joined_columns
+from stoker.streams.compiler.join_columns import FOUND, HAS_LEFT, joined_columns
 from stoker.streams.expressions import column
-from stoker.streams.nodes import TableJoin
+from stoker.streams.nodes import TableJoin, windowed_by
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_FOUND = "_found"
 _FOREIGN = "_foreign"
+_CHANGED_AT = "_changed_at"
 
 
 def joined(batch: Batch, node: TableJoin) -> TableFrame:
@@ -28,33 +28,41 @@ def joined(batch: Batch, node: TableJoin) -> TableFrame:
         from pyspark.sql import functions as F  # noqa: N812
 
         touched = batch.keep(_touched(left, right, node))
-        now = _joined(left.after(touched), right, node, touched if node.foreign_key is None else None)
+        wanted = touched.select(*keys)
+        now = _joined(left.after(wanted), right, node, wanted if node.foreign_key is None else None)
         now = now.withColumn("_is_there", F.lit(True))
-        like = touched.join(now, keys, "left").withColumn(DELETED, F.col("_is_there").isNull()).drop("_is_there")
-        like = like.select(*keys, *values, TIMESTAMP, PARTITION, DELETED)
+        like = touched.join(now, keys, "left").select(
+            *keys,
+            *values,
+            F.coalesce(TIMESTAMP, _CHANGED_AT).alias(TIMESTAMP),
+            PARTITION,
+            F.col("_is_there").isNull().alias(DELETED),
+        )
         before = store.rows_before(like).select(
-            *keys, F.struct(*values).alias(BEFORE), F.col(TIMESTAMP).alias("_time"), F.col(PARTITION).alias("_place")
+            *keys, F.struct(*values).alias(BEFORE), F.col(PARTITION).alias("_place")
         )
-        rows = like.join(before, keys, "left")
-        rows = rows.withColumn(TIMESTAMP, F.coalesce(TIMESTAMP, "_time")).withColumn(
-            PARTITION, F.coalesce(PARTITION, "_place")
-        )
-        return rows.where(~F.col(DELETED) | F.col(BEFORE).isNotNull()).drop("_time", "_place")
+        rows = like.join(before, keys, "left").where(~F.col(DELETED) | F.col(BEFORE).isNotNull())
+        return rows.withColumn(PARTITION, F.coalesce(PARTITION, "_place")).drop("_place")
 
-    return stored_table(batch, node, store, keys, values, changed)
+    aggregate = windowed_by(node.left)
+    expiry = None if aggregate is None else still_counts(batch, aggregate)
+    return stored_table(batch, node, store, keys, values, changed, expiry)
 
 
 def _touched(left: TableFrame, right: TableFrame, node: TableJoin) -> "DataFrame":
-    """Keys of the result that may have changed."""
+    """Keys of the result that may have changed, and when."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    mine = left.changes.select(*left.keys)
+    when = F.col(TIMESTAMP).alias(_CHANGED_AT)
+    mine = left.changes.select(*left.keys, when)
     if node.foreign_key is None:
-        return mine.unionByName(right.changes.select(*right.keys)).distinct()
-    rows = left.after(None)
-    others = right.changes.select(F.col(KEY).alias(_FOREIGN))
-    referring = rows.withColumn(_FOREIGN, column(node.foreign_key, rows)).join(others, [_FOREIGN], "left_semi")
-    return mine.unionByName(referring.select(*left.keys)).distinct()
+        others = right.changes.select(*right.keys, when)
+    else:
+        rows = left.after(None)
+        changed = right.changes.select(F.col(KEY).alias(_FOREIGN), when)
+        others = rows.withColumn(_FOREIGN, column(node.foreign_key, rows)).join(changed, [_FOREIGN], "inner")
+    both = mine.unionByName(others.select(*left.keys, _CHANGED_AT))
+    return both.groupBy(*left.keys).agg(F.max(_CHANGED_AT).alias(_CHANGED_AT))
 
 
 def _joined(rows: "DataFrame", right: TableFrame, node: TableJoin, touched: "DataFrame | None") -> "DataFrame":
@@ -63,11 +71,12 @@ def _joined(rows: "DataFrame", right: TableFrame, node: TableJoin, touched: "Dat
     how = {"inner": "inner", "left": "left", "outer": "full"}[node.how]
     others = right.after(touched).select(
         *right.keys,
-        F.struct(*right.values).alias(_FOUND),
+        F.struct(*right.values).alias(FOUND),
         F.col(TIMESTAMP).alias("_time"),
         F.col(PARTITION).alias("_place"),
     )
     left = values_of(name for name in rows.columns if name not in right.keys)
+    rows = rows.withColumn(HAS_LEFT, F.lit(True))
     if node.foreign_key is None:
         both = rows.join(others, right.keys, how)
     else:
@@ -78,7 +87,7 @@ def _joined(rows: "DataFrame", right: TableFrame, node: TableJoin, touched: "Dat
     )
     windows = [name for name in right.keys if name != KEY]
     kept = both.drop("_time", "_place").withColumnsRenamed({name: f"_{name}" for name in windows})
-    made = joined_columns(kept, left, right.values, _FOUND, node.columns)
+    made = joined_columns(kept, left, right.values, node.columns)
     return made.withColumnsRenamed({f"_{name}": name for name in windows})
 
 

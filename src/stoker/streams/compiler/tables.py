@@ -19,12 +19,13 @@ from stoker.streams.columns import (
 )
 from stoker.streams.compiler.aggregation import merged, stored_table
 from stoker.streams.compiler.batch import Batch, by_partition
-from stoker.streams.compiler.frames import TableFrame
+from stoker.streams.compiler.frames import VERSION, TableFrame
 from stoker.streams.compiler.grouping import with_key
 from stoker.streams.compiler.stateless import select
 from stoker.streams.compiler.stateless import source as rows_of
+from stoker.streams.compiler.times import closes_after
 from stoker.streams.expressions import column
-from stoker.streams.windows import HoppingWindow, SessionWindow
+from stoker.streams.state.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -39,7 +40,21 @@ def source(batch: Batch, node: nodes.TableSource) -> TableFrame:
     if layout is not None and batch.is_idle(node):
         table = stored_table(batch, node, store, [KEY], values_of(layout.names), lambda: batch.nothing(layout))
         return replace(table, is_changed=False)
-    rows = batch.keep(rows_of(batch, node).where(F.col(KEY).isNotNull()))
+    return _latest(batch, node, store, batch.keep(rows_of(batch, node).where(F.col(KEY).isNotNull())))
+
+
+def of_stream(batch: Batch, node: nodes.ToTable) -> TableFrame:
+    """The latest row of each key; one without a key is left out."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    rows = batch.stream(node.parent).where(F.col(KEY).isNotNull()).withColumn(DELETED, F.lit(False))
+    return _latest(batch, node, batch.store(node.name, [KEY]), rows)
+
+
+def _latest(batch: Batch, node: nodes.TableNode, store: Store, rows: "DataFrame") -> TableFrame:
+    """What came last counts, whatever its time. To delete what is not there changes nothing."""
+    from pyspark.sql import functions as F  # noqa: N812
+
     values = values_of(rows.columns)
 
     def changed() -> "DataFrame":
@@ -47,10 +62,10 @@ def source(batch: Batch, node: nodes.TableSource) -> TableFrame:
         latest = F.max_by(F.struct(*plain), F.struct(STREAM_TIME, PARTITION, OFFSET)).alias("_latest")
         new = rows.groupBy(KEY).agg(latest).select(KEY, "_latest.*")
         old = store.rows_before(new).select(KEY, F.struct(*values).alias(BEFORE))
-        return new.join(old, [KEY], "left")
+        return new.join(old, [KEY], "left").where(~F.col(DELETED) | F.col(BEFORE).isNotNull())
 
     table = stored_table(batch, node, store, [KEY], values, changed)
-    return replace(table, versions=rows.select(KEY, *values, DELETED, STREAM_TIME, OFFSET))
+    return replace(table, versions=rows.select(*VERSION, *values))
 
 
 def filtered(batch: Batch, node: nodes.TableFilter) -> TableFrame:
@@ -74,7 +89,11 @@ def filtered(batch: Batch, node: nodes.TableFilter) -> TableFrame:
         (~F.col("_holds")).alias(DELETED),
         F.when(F.col("_held"), F.col(BEFORE)).alias(BEFORE),
     )
-    return _derived(table, changes, table.values, lambda rows: rows.where(holds(rows)))
+    made = _derived(table, changes, table.values, lambda rows: rows.where(holds(rows)))
+    if table.versions is None:
+        return made
+    is_deleted = F.col(DELETED) | ~holds(table.versions)
+    return replace(made, versions=table.versions.withColumn(DELETED, is_deleted))
 
 
 def selected(batch: Batch, node: nodes.TableSelect) -> TableFrame:
@@ -106,7 +125,8 @@ def selected(batch: Batch, node: nodes.TableSelect) -> TableFrame:
         DELETED,
         F.when(F.col(BEFORE).isNotNull(), F.struct(*values)).alias(BEFORE),
     )
-    return _derived(table, changes, values, chosen)
+    made = _derived(table, changes, values, chosen)
+    return replace(made, versions=None if table.versions is None else chosen(table.versions))
 
 
 def aggregated(batch: Batch, node: nodes.TableAggregate) -> TableFrame:
@@ -149,13 +169,11 @@ def suppressed(batch: Batch, node: nodes.Suppress) -> TableFrame:
     from pyspark.sql import functions as F  # noqa: N812
 
     table = batch.table(node.parent)
-    aggregate = next(each for each in reversed(nodes.in_order([node])) if isinstance(each, nodes.Aggregate))
-    window = aggregate.window
-    assert window is not None, "only windows can be waited for"
+    aggregate = nodes.windowed_by(node)
+    assert aggregate is not None, "only windows can be waited for"
+    assert aggregate.window is not None
     before, after = batch.advance_watermark(aggregate, aggregate.name)
-    closes = F.unix_millis(F.col(WINDOW_END)) + window.grace + (window.gap if isinstance(window, SessionWindow) else 0)
-    # A session may go on at the very end of its gap, and a sliding window includes its end: these close a millisecond later.
-    closes = closes if isinstance(window, HoppingWindow) else closes + 1
+    closes = F.unix_millis(F.col(WINDOW_END)) + closes_after(aggregate.window)
     rows = table.after(None)
     changes = rows.where((closes > by_partition(before)) & (closes <= by_partition(after)))
     changes = changes.withColumn(DELETED, F.lit(False)).withColumn(
@@ -165,8 +183,8 @@ def suppressed(batch: Batch, node: nodes.Suppress) -> TableFrame:
         keys=table.keys,
         values=table.values,
         changes=changes,
-        before=lambda wanted=None: table.before(wanted).where(closes <= by_partition(before)),
-        after=lambda wanted=None: table.after(wanted).where(closes <= by_partition(after)),
+        before=lambda wanted: table.before(wanted).where(closes <= by_partition(before)),
+        after=lambda wanted: table.after(wanted).where(closes <= by_partition(after)),
         rows=table.rows,
     )
 
@@ -180,8 +198,8 @@ def _derived(
         keys=table.keys,
         values=values,
         changes=changes,
-        before=lambda wanted=None: convert(table.before(wanted)).select(*plain),
-        after=lambda wanted=None: convert(table.after(wanted)).select(*plain),
+        before=lambda wanted: convert(table.before(wanted)).select(*plain),
+        after=lambda wanted: convert(table.after(wanted)).select(*plain),
         rows=table.rows,
         is_changed=table.is_changed,
     )

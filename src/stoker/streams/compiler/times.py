@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from stoker.streams.nodes import Node, Rekey, StreamJoin, Suppress, TableLookup, TopicSource, in_order, windowed_by
+from stoker.streams.nodes import Node, Rekey, StreamJoin, Suppress, TableLookup, TopicSource, windowed_by
 from stoker.streams.windows import HoppingWindow, SessionWindow, SlidingWindow, Window
 
 
@@ -30,6 +30,7 @@ def delay_before(node: Node) -> int:
 def _delay(node: Node) -> int:
     if isinstance(node, Suppress):
         aggregate = windowed_by(node)
+        assert aggregate is not None, "only windows can be waited for"
         assert aggregate.window is not None
         return closes_after(aggregate.window) + length(aggregate.window)
     if isinstance(node, StreamJoin) and node.how != "inner":
@@ -58,4 +59,6 @@ def length(window: Window) -> int:
 
 def keeps_partitions(node: Node) -> bool:
     """Whether the rows of a key come from one partition: nothing between the topic and the node has changed the keys."""
-    return not any(isinstance(each, Rekey) or getattr(each, "keys", None) is not None for each in in_order([node]))
+    if isinstance(node, Rekey) or getattr(node, "keys", None) is not None:
+        return False
+    return all(keeps_partitions(each) for each in _parents(node))

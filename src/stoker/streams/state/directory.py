@@ -3,17 +3,22 @@
 topology.json                   what the state was made for
 checkpoint/                     Spark's: which offsets each micro-batch reads
 stores/<name>/batch-<n>/        rows that changed in micro-batch n, as Parquet; all rows of the store if it is a base
+reports/<n>/                    what the tasks of micro-batch n have read
 manifests/<n>.json              the state after micro-batch n, written when everything else of the batch is done
 """
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from pyarrow import fs
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 from stoker.streams.state.manifest import Manifest
 
@@ -71,8 +76,25 @@ class StateDirectory:
     def batch_path(self, store: str, part: str) -> str:
         return f"{self._path}/stores/{store}/{part}"
 
+    def write_part(self, rows: "DataFrame", store: str, part: str) -> int:
+        """Rows as a part of a store, there whole or not at all; how many they are."""
+        rows.write.mode("overwrite").parquet(self.batch_uri(store, part))
+        return self.count_rows(store, part)
+
+    def read_parts(
+        self, spark: "SparkSession", store: str, parts: Sequence[str], schema: "StructType | None" = None
+    ) -> "DataFrame":
+        """The rows of some parts together, with these columns or all."""
+        reader = spark.read if schema is None else spark.read.schema(schema)
+        return reader.parquet(*[self.batch_uri(store, part) for part in parts])
+
     def is_complete(self, store: str, part: str) -> bool:
         return self._exists(f"{self.batch_path(store, part)}/{_DONE}")
+
+    def complete(self, store: str, part: str) -> None:
+        """Say that all files of a part are there; Spark does so by itself."""
+        with self._files.open_output_stream(f"{self.batch_path(store, part)}/{_DONE}"):
+            pass
 
     def count_rows(self, store: str, part: str) -> int:
         """From what the files say of themselves."""
@@ -98,6 +120,21 @@ class StateDirectory:
 
     def remove_part(self, store: str, part: str) -> None:
         self._remove(self.batch_path(store, part))
+
+    # -- what the tasks of a batch have read
+
+    def report_uri(self, batch: int) -> str:
+        return f"{self.uri}/reports/{batch}"
+
+    def read_reports(self, batch: int) -> list[dict[str, Any]]:
+        found = [self._read_json(f"reports/{batch}/{name}") for name in self._names(f"{self._path}/reports/{batch}")]
+        return [each for each in found if each is not None]
+
+    def remove_reports(self, before: int) -> None:
+        """Of all batches before that one."""
+        for name in self._names(f"{self._path}/reports"):
+            if name.isdecimal() and int(name) < before:
+                self._remove(f"{self._path}/reports/{name}")
 
     # -- manifests and the topology
 

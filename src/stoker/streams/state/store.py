@@ -11,6 +11,7 @@ from stoker.streams.state.manifest import StoreFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 MOST_PARTS: Final = 8
 """A store with more is written anew: every part is some files to open in each micro-batch."""
@@ -47,15 +48,17 @@ class Store:
 
     def write(self, rows: "DataFrame") -> "DataFrame":
         """The rows that the batch has changed, with `_deleted`; given back as they now are in the files."""
-        uri = self._directory.batch_uri(self.name, self._part)
-        if not self.is_written:
-            rows.write.mode("overwrite").parquet(uri)
-        self.after = self.before.with_part(self._part, self._directory.count_rows(self.name, self._part))
-        return self._spark.read.schema(rows.schema).parquet(uri)
+        count = (
+            self._directory.count_rows(self.name, self._part)
+            if self.is_written
+            else self._directory.write_part(rows, self.name, self._part)
+        )
+        self.after = self.before.with_part(self._part, count)
+        return self._directory.read_parts(self._spark, self.name, [self._part], rows.schema)
 
     def read_written(self) -> "DataFrame":
         """What an earlier attempt of this batch has written."""
-        return self._spark.read.parquet(self._directory.batch_uri(self.name, self._part))
+        return self._directory.read_parts(self._spark, self.name, [self._part])
 
     def rows_before(
         self, like: "DataFrame", keys: "DataFrame | None" = None, where: "Column | None" = None
@@ -81,22 +84,27 @@ class Store:
         plain = [name for name in schema.names if name != DELETED]
         if not files.parts:
             return self._spark.createDataFrame([], schema).select(*plain)
-        uris = [self._directory.batch_uri(self.name, part) for part in files.parts]
-        if len(uris) == 1 or not self._keys:
-            rows = _chosen(self._spark.read.schema(schema).parquet(*uris), self._keys, keys, where)
-            return rows.where(~F.col(DELETED)).select(*plain)
-        # The place of a part, not its number, says which is later: Spark would compile other code in every batch.
-        parts = [
-            _chosen(self._spark.read.schema(schema).parquet(uri), self._keys, keys, where).withColumn(
-                _PLACE, F.lit(place)
-            )
-            for place, uri in enumerate(uris)
-        ]
-        rows = reduce(lambda one, other: one.unionByName(other), parts)
-        others = [name for name in schema.names if name not in self._keys]
-        latest = F.max_by(F.struct(*others), F.col(_PLACE)).alias("_latest")
-        rows = rows.groupBy(*self._keys).agg(latest).select(*self._keys, "_latest.*")
-        return rows.where(~F.col(DELETED)).select(*plain)
+        if len(files.parts) == 1 or not self._keys:
+            rows = self._chosen(self._read(files.parts, schema), keys)
+        else:
+            # The place of a part, not its number, says which is later: Spark would compile other code in every batch.
+            parts = [
+                self._chosen(self._read([part], schema), keys).withColumn(_PLACE, F.lit(place))
+                for place, part in enumerate(files.parts)
+            ]
+            rows = reduce(lambda one, other: one.unionByName(other), parts)
+            others = [name for name in schema.names if name not in self._keys]
+            latest = F.max_by(F.struct(*others), F.col(_PLACE)).alias("_latest")
+            rows = rows.groupBy(*self._keys).agg(latest).select(*self._keys, "_latest.*")
+        # Of a row that has changed the condition is one for what it is now: where it is one of the keys Spark looks before.
+        counts = ~F.col(DELETED) if where is None else ~F.col(DELETED) & where
+        return rows.where(counts).select(*plain)
+
+    def _read(self, parts: Sequence[str], schema: "StructType") -> "DataFrame":
+        return self._directory.read_parts(self._spark, self.name, parts, schema)
+
+    def _chosen(self, rows: "DataFrame", keys: "DataFrame | None") -> "DataFrame":
+        return rows if keys is None else rows.join(keys, self._keys, "left_semi")
 
     def needs_base(self) -> bool:
         files = self.after
@@ -110,14 +118,5 @@ class Store:
 
         part = f"base-{self._batch}"
         rows = self.rows_after(like, where=where)
-        rows.withColumn(DELETED, F.lit(False)).write.mode("overwrite").parquet(
-            self._directory.batch_uri(self.name, part)
-        )
-        empty = StoreFiles(keys=self.after.keys)
-        self.after = empty.with_part(part, self._directory.count_rows(self.name, part))
-
-
-def _chosen(rows: "DataFrame", names: list[str], keys: "DataFrame | None", where: "Column | None") -> "DataFrame":
-    if where is not None:
-        rows = rows.where(where)
-    return rows if keys is None else rows.join(keys, names, "left_semi")
+        count = self._directory.write_part(rows.withColumn(DELETED, F.lit(False)), self.name, part)
+        self.after = StoreFiles(keys=self.after.keys).with_part(part, count)
