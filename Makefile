@@ -36,9 +36,9 @@ help: ## list the targets
 install: .venv/.stoker ## make .venv with Stoker and all it is developed with
 
 .PHONY: demo demo-group
-demo: install ## a million Avro orders, summed by Spark and written back exactly once, though Spark is killed on the way
+demo: install ## 200,000 events through a pipeline of streams, Spark killed on the way, and the books checked
 	@$(call need,java,a JRE (17 or newer))
-	$(BIN)/python examples/engine.py $(ARGS)
+	$(BIN)/stoker demo $(ARGS)
 
 demo-group: install ## 500,000 orders through an embedded broker and a group that loses a member
 	$(BIN)/python examples/orders.py $(ARGS)
@@ -62,8 +62,8 @@ soak: ## run the long fault and fuzz tests
 in-doubt: install kafka-jars ## kill Stoker and Apache Kafka between the decision of a transaction and its markers
 	$(BIN)/python -m tools.in_doubt $(ARGS)
 
-.PHONY: bench bench-broker bench-groups bench-transactions bench-compaction bench-cli bench-registry bench-spark
-bench: bench-broker bench-groups bench-transactions bench-compaction bench-cli bench-registry bench-spark ## measure Stoker beside Apache Kafka and write docs/benchmarks*.md
+.PHONY: bench bench-broker bench-groups bench-transactions bench-compaction bench-cli bench-registry bench-spark bench-streams
+bench: bench-broker bench-groups bench-transactions bench-compaction bench-cli bench-registry bench-spark bench-streams ## measure Stoker beside Apache Kafka and write docs/benchmarks*.md
 
 bench-broker: install kafka-jars ## of these, throughput, latency, memory, start
 	$(BIN)/python benchmarks/broker.py $(ARGS)
@@ -85,6 +85,9 @@ bench-registry: install kafka-jars ## of these, the schema registry, beside a ba
 
 bench-spark: install kafka-jars spark-jars ## of these, topics in Spark, beside Spark's own connector
 	$(BIN)/python benchmarks/spark.py $(ARGS)
+
+bench-streams: install kafka-jars ## of these, streams, beside Kafka Streams
+	$(BIN)/python benchmarks/streams.py $(ARGS)
 
 .PHONY: lint
 lint: install ## check style, types and the layers of the rooms
@@ -109,6 +112,8 @@ docs: acceptance ## write the pages of docs/ that are made from the code
 	$(BIN)/python -m stoker.cli.document docs/cli.md
 	$(BIN)/python -m stoker.registry.document docs/registry.md
 	$(BIN)/python -m stoker.spark.document docs/spark.md
+	$(BIN)/python -m stoker.streams.document docs/streams.md
+	$(BIN)/python -m stoker.streams.sql.document docs/sql.md
 
 .PHONY: lock
 lock: .cache/uv/bin/uv ## pin and hash the dependencies of pyproject.toml (ARGS=--upgrade for newer ones)
