@@ -16,6 +16,7 @@ import pytest
 from tests.apache_kafka import ApacheKafka
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from xdist.remote import Producer
 
     from tests.scheduling import Scheduling
@@ -37,6 +38,11 @@ LONG_FIRST = ("tests/spark", "tests/faults", "tests/clients", "tests/examples", 
 """Where files of tests take seconds rather than a moment."""
 
 MOST_WORKERS = 8
+
+SPARK_SHUFFLE_PARTITIONS = 4
+SPARK_TIMEOUT_SECONDS = 300
+"""Far more than any test needs, but on a machine that is busy with something else. A test that is interrupted while it talks
+to the JVM leaves the session unusable for all that come after it."""
 
 # Spark is started often and does little: compiling less saves more than it costs. In the environment, for examples too.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -80,7 +86,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Workers (`pytest -n`) take the long files first, so that none is left alone with one at the end."""
+    """A test that uses `spark` is marked so. Workers (`pytest -n`) take the long files first, so that none is left alone at the end."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "spark" in item.fixturenames:
+            item.add_marker(pytest.mark.spark)
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(SPARK_TIMEOUT_SECONDS))
 
     def place(item: pytest.Item) -> int:
         rooms = [number for number, room in enumerate(LONG_FIRST) if item.path.is_relative_to(REPOSITORY / room)]
@@ -129,3 +140,21 @@ def apache_kafka_address() -> Iterator[str]:
     """An Apache Kafka node likewise; for tests that are marked `java`."""
     with ApacheKafka() as kafka:
         yield kafka.bootstrap_servers
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
+    """One for all tests of a process: as `stoker.spark.session()` makes it, with two cores on any machine."""
+    import stoker.spark
+
+    session = stoker.spark.session(
+        "stoker-tests",
+        master="local[2,4]",
+        config={
+            "spark.sql.shuffle.partitions": SPARK_SHUFFLE_PARTITIONS,
+            "spark.sql.warehouse.dir": tmp_path_factory.mktemp("warehouse"),
+            "spark.log.level": "ERROR",
+        },
+    )
+    yield session
+    session.stop()

@@ -1,13 +1,10 @@
-"""What the tests of state share: a state, and the Spark session of tests/spark for the one test that needs it."""
+"""What the tests of state share: a state."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.spark.conftest import spark
 from tests.streams.state.written_state import WrittenState
-
-__all__ = ["spark"]
 
 
 @pytest.fixture
