@@ -17,8 +17,10 @@ from stoker.streams.test_driver import TestDriver
 
 HEADING: Final = "## Reference\n"
 _DOCUMENTED: Final = (Streams, Stream, GroupedStream, Table, GroupedTable, Output, Processor, Context, TestDriver)
-_INTERNAL: Final = frozenset({"declare", "store_name", "sink_name", "stream_like", "data_frame"})
-"""What streams and tables need of their application."""
+_INTERNAL: Final = frozenset(
+    {"declare", "store_name", "sink_name", "stream_like", "data_frame", "prepare", "write_changes", "write_dead_letters"}
+)
+"""What they need of each other."""
 
 
 def reference() -> str:

@@ -42,15 +42,19 @@ class GroupedStream:
         return self._aggregated({name: "count(*)"}, None, store, "count")
 
     def sum(self, column: str, *, name: str | None = None, store: str | None = None) -> "Table":
+        """The sum of a column, as `sum_<column>` if it is given no name."""
         return self._of_column("sum", column, name, store)
 
     def min(self, column: str, *, name: str | None = None, store: str | None = None) -> "Table":
+        """The smallest value of a column."""
         return self._of_column("min", column, name, store)
 
     def max(self, column: str, *, name: str | None = None, store: str | None = None) -> "Table":
+        """The largest value of a column."""
         return self._of_column("max", column, name, store)
 
     def avg(self, column: str, *, name: str | None = None, store: str | None = None) -> "Table":
+        """The mean of a column."""
         return self._of_column("avg", column, name, store)
 
     def aggregate(
@@ -120,9 +124,11 @@ class GroupedTable:
         self._keys = keys
 
     def count(self, *, name: str = "count", store: str | None = None) -> "Table":
+        """How many rows are in a group now."""
         return self.aggregate(store=store, **{name: "count(*)"})
 
     def sum(self, column: str, *, name: str | None = None, store: str | None = None) -> "Table":
+        """The sum of a column over the rows that are in a group now."""
         return self.aggregate(store=store, **{name or f"sum_{column}": f"sum({column})"})
 
     def aggregate(self, *, store: str | None = None, **aggregates: str) -> "Table":

@@ -37,6 +37,7 @@ class Context:
         self.timers.add(at)
 
     def cancel(self, at: int) -> None:
+        """Take a timer back."""
         self.timers.discard(at)
 
 

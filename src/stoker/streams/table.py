@@ -32,6 +32,7 @@ class Table(Output):
         return self._table(nodes.TableSelect(parent=self._node, columns=columns, named=named))
 
     def with_columns(self, **named: Expression) -> "Table":
+        """All columns, and these beside or in place of them."""
         return self._table(nodes.TableSelect(parent=self._node, columns=("*",), named=named))
 
     def group_by(self, *keys: Expression) -> "GroupedTable":
@@ -73,6 +74,7 @@ class Table(Output):
         return self.join(other, on=on, columns=columns, how="left")
 
     def outer_join(self, other: "Table", *, columns: Sequence[str] | None = None) -> "Table":
+        """As `left_join`, with rows of the other table that have no partner too."""
         return self.join(other, columns=columns, how="outer")
 
     def suppress(self) -> "Table":
