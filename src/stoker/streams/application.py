@@ -129,6 +129,7 @@ class Streams:
 
     @property
     def topology(self) -> Topology:
+        """All that was declared so far."""
         return Topology(tuple(self._declared))
 
     def session(self) -> "SparkSession":
@@ -241,6 +242,7 @@ class Streams:
 
     @property
     def state_root(self) -> str:
+        """Where the directories of applications are."""
         return self._state_dir or default_root()
 
     @property

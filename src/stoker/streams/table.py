@@ -71,6 +71,7 @@ class Table(Output):
     def left_join(
         self, other: "Table", *, on: Expression | None = None, columns: Sequence[str] | None = None
     ) -> "Table":
+        """As `join`, with rows that have no partner too."""
         return self.join(other, on=on, columns=columns, how="left")
 
     def outer_join(self, other: "Table", *, columns: Sequence[str] | None = None) -> "Table":
