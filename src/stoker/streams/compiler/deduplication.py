@@ -17,7 +17,7 @@ _TIMES = "_times"
 
 
 def deduplicated(batch: Batch, node: Deduplicate) -> "DataFrame":
-    """A row is kept if none was kept whose time is less than `within` from its own."""
+    """A row is kept if none was kept whose time is less than `within` from its own; or if there is nothing to tell it by."""
     from pyspark.sql import functions as F  # noqa: N812
 
     store = batch.store(node.name, [_SAME])
@@ -41,9 +41,12 @@ def deduplicated(batch: Batch, node: Deduplicate) -> "DataFrame":
         before = store.rows_before(like).select(_SAME, F.col(_TIMES).alias("_earlier"))
         remembered = f"filter(so_far.times, at -> at >= each.now - {2 * node.within})"
         first = f"named_struct('times', coalesce(_earlier, CAST(array() AS {times})), 'kept', CAST(array() AS {kept}))"
+        can_be_told = "(" + " OR ".join(f"{_SAME}.c{number} IS NOT NULL" for number in range(len(node.by))) + ")"
+        is_same = f"({can_be_told} AND exists({remembered}, at -> abs(each.time - at) < {node.within}))"
         step = (
-            f"(so_far, each) -> IF(exists({remembered}, at -> abs(each.time - at) < {node.within}), so_far, "
-            f"named_struct('times', concat({remembered}, array(each.time)), 'kept', concat(so_far.kept, array(each))))"
+            f"(so_far, each) -> IF({is_same}, so_far, named_struct("
+            f"'times', IF({can_be_told}, concat({remembered}, array(each.time)), so_far.times), "
+            "'kept', concat(so_far.kept, array(each))))"
         )
         folded = listed.join(before, [_SAME], "left").select(
             _SAME, F.expr(f"aggregate(_rows, {first}, {step})").alias("_folded"), PARTITION

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def output_rows(batch: Batch, parent: nodes.Node) -> "tuple[DataFrame, list[str]]":
-    """The rows that a sink takes: of a table its changes, also those that delete; and the columns of their value."""
+    """The rows that a sink takes, and the columns of their value: of a table its changes, also those that delete."""
     if isinstance(parent, nodes.TableNode):
         table = batch.table(parent)
         windows = [name for name in table.keys if name != KEY]
@@ -31,11 +31,13 @@ def records(batch: Batch, sink: nodes.ToTopic, *, as_text: bool = False) -> "Dat
 
     rows, values = output_rows(batch, sink.parent)
     value: Column = F.col("value") if values == ["value"] else F.struct(*values)
-    if DELETED in rows.columns:
-        value = F.when(~F.col(DELETED), value)
     key = F.col(KEY) if sink.key_expression is None else column(sink.key_expression, rows)
     if sink.windowed_key:
         key = _windowed_key(key, sink)
+    elif isinstance(sink.parent, nodes.TableNode) and sink.parent.is_windowed:
+        rows = rows.where(~F.col(DELETED))  # a null for the key does not say which window is gone
+    if DELETED in rows.columns:
+        value = F.when(~F.col(DELETED), value)
     chosen: list[Any] = [key.alias("key"), value.alias("value"), F.col(TIMESTAMP).alias("timestamp")]
     if sink.headers is not None:
         chosen.append(column(sink.headers, rows).alias("headers"))

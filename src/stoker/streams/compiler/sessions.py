@@ -1,6 +1,6 @@
 """Aggregates by session: rows of a key with no gap longer than the window's.
 
-A session is open as long as stream time has not passed its end by gap and grace. A row that is no later than the grace finds every
+A session is open as long as stream time has not passed its end by more than gap and grace. A row that is no later than the grace finds every
 session within the gap still open, so that the order of such rows does not matter: they are made into sessions by themselves
 (`_items`). A row that is later finds some closed; it is taken by itself, in its turn (`_folded`).
 """
@@ -50,8 +50,7 @@ def _rows(batch: Batch, node: Aggregate, window: SessionWindow) -> "DataFrame":
 
     rows, now = grouped(batch, node)
     rows = rows.withColumns({_TIME: milliseconds(), _NOW: now})
-    is_punctual = (F.col(_TIME) + window.grace > F.col(_NOW)) | (F.col(_TIME) == F.col(_NOW))
-    rows = rows.withColumn(_ALONE, F.when(~is_punctual, F.col(_TIME)))
+    rows = rows.withColumn(_ALONE, F.when(F.col(_TIME) + window.grace < F.col(_NOW), F.col(_TIME)))
     return rows.withColumn(_TURN, F.count(_ALONE).over(Over.partitionBy(KEY).orderBy(ORDER)))
 
 
@@ -133,7 +132,7 @@ def _step(functions: Aggregation, kind: str, lost: str, window: SessionWindow) -
     """The sessions so far and an item that comes: with those that are open for it, and near, it becomes one."""
     near = (
         f"(one.start <= item.session.end + {window.gap} AND one.end >= item.session.start - {window.gap} "
-        f"AND one.end + {window.gap + window.grace} > item.now)"
+        f"AND one.end + {window.gap + window.grace} >= item.now)"
     )
     touched = f"filter(so_far.sessions, one -> {near})"
     state = ", ".join(f"'{name}', {sql}" for name, sql in functions.merge("whole.state", "each.state").items())

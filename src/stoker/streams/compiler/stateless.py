@@ -184,7 +184,7 @@ def to_stream(batch: Batch, node: nodes.ToStream) -> "DataFrame":
     time = F.unix_millis(F.col(TIMESTAMP))
     return rows.select(
         *windows,
-        *table.values,
+        *[F.when(~F.col(DELETED), F.col(name)).alias(name) for name in table.values],
         KEY,
         TIMESTAMP,
         PARTITION,

@@ -30,6 +30,9 @@ from stoker.streams.state.store import Store
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+_ROWS = "_rows"
+"""How many rows a group of a table has."""
+
 
 def source(batch: Batch, node: nodes.TableSource) -> TableFrame:
     """The latest value of each key; null deletes. A record without a key is left out, as in Kafka Streams."""
@@ -130,10 +133,11 @@ def selected(batch: Batch, node: nodes.TableSelect) -> TableFrame:
 
 
 def aggregated(batch: Batch, node: nodes.TableAggregate) -> TableFrame:
-    """A row that changes leaves its old group and enters its new one."""
+    """A row that changes leaves its old group and enters its new one. A group without rows is deleted."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    functions = aggregation(node.aggregates, subtractable=True)
+    counted = aggregation({**node.aggregates, _ROWS: "count(*)"}, subtractable=True)
+    functions = replace(counted, results={name: counted.results[name] for name in node.aggregates})
     table = batch.table(node.parent)
     store = batch.store(node.name, [KEY])
 
@@ -159,9 +163,10 @@ def aggregated(batch: Batch, node: nodes.TableAggregate) -> TableFrame:
             F.max(TIMESTAMP).alias(TIMESTAMP),
             F.max(PARTITION).alias(PARTITION),
         )
-        return merged(partial, store, functions, [KEY])
+        groups = merged(partial, store, functions, [KEY]).withColumn(DELETED, F.expr(counted.results[_ROWS]) <= 0)
+        return groups.where(~F.col(DELETED) | F.col(BEFORE).isNotNull())
 
-    return stored_table(batch, node, store, [KEY], list(functions.results), changed)
+    return stored_table(batch, node, store, [KEY], list(node.aggregates), changed)
 
 
 def suppressed(batch: Batch, node: nodes.Suppress) -> TableFrame:
