@@ -8,7 +8,7 @@ from stoker.streams.sql.catalogue import Catalogue, Source
 from stoker.streams.sql.declaring import declared
 from stoker.streams.sql.errors import SqlError
 from stoker.streams.sql.parser import iterate
-from stoker.streams.sql.planner import Planner
+from stoker.streams.sql.planner import Planned, Planner
 from stoker.streams.sql.properties import Checked
 from stoker.streams.sql.reading import Opened
 from stoker.streams.sql.topics import KafkaTopics
@@ -100,11 +100,18 @@ def create_as_select(
     application: "Streams", planner: Planner, catalogue: Catalogue, statement: s.CreateAsSelect, *, has_registry: bool
 ) -> Source:
     """Declares the query and its sink on the application; gives the stream or table that it makes. Raises SqlError."""
+    return create_planned(application, planner, catalogue, statement, has_registry=has_registry)[1]
+
+
+def create_planned(
+    application: "Streams", planner: Planner, catalogue: Catalogue, statement: s.CreateAsSelect, *, has_registry: bool
+) -> tuple[Planned, Source]:
+    """The same, with the plan."""
     planned = planner.plan(statement.query, store=store_name(statement.name))
     first = catalogue.get(statement.query.source.name)
     target = target_of(statement, planned, first, has_registry=has_registry)
     write(application, planned, target, Checked(statement.properties, is_query=True))
-    return target
+    return planned, target
 
 
 def insert_into(

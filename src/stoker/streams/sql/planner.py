@@ -12,11 +12,10 @@ from stoker.streams.sql.errors import SqlError
 from stoker.streams.sql.grouping import Aggregated, Grouping, refuse_aggregates, window_fields
 from stoker.streams.sql.joins import Joining
 from stoker.streams.sql.projection import Item, ResultColumn, items_of
-from stoker.streams.sql.reading import ROWTIME, KeyPart, Opened, Rows, read
+from stoker.streams.sql.reading import ROWTIME, KeyPart, Named, Opened, Rows, read
 from stoker.streams.sql.scope import Field, Scope, Typing, calls
-from stoker.streams.sql.statements import AllFields, Emit, Projection, Query, Relation
+from stoker.streams.sql.statements import AllColumns, AllFields, Emit, Projection, Query, Relation
 from stoker.streams.sql.types import BIGINT
-from stoker.streams.sql.words import PSEUDO_COLUMNS
 
 if TYPE_CHECKING:
     from stoker.streams.application import Streams
@@ -85,16 +84,15 @@ class Planner:
         twice = next((relation for number, relation in enumerate(relations) if names[number] in names[:number]), None)
         if twice is not None:
             raise SqlError(f"{names[-1]} is there twice: give one of them another name", twice.name)
-        pseudo = _pseudo_columns(query)
+        named = _named(query)
         many = len(relations) > 1
-        rows = self._read(query.source, many, pseudo)
+        rows = self._read(query.source, many, named)
         for join in query.joins:
-            right = self._read(join.right, many, pseudo)
+            right = self._read(join.right, many, named)
             scope = Scope([*rows.fields, *right.fields], self._catalogue.types)
             rows = Joining(rows, right, join, scope, self._typing).rows()
-        if many and "ROWTIME" in pseudo:
-            named: dict[str, Any] = {"ROWTIME": ROWTIME}
-            rows = rows.with_output(rows.output.with_columns(**named))
+        if many and "ROWTIME" in named.columns:
+            rows = rows.with_output(rows.output.with_columns(ROWTIME=ROWTIME))
             rows = _with_field(rows, Field(relation="", name="ROWTIME", column="ROWTIME", type=BIGINT))
         if query.where is not None:
             scope = Scope(rows.fields, self._catalogue.types)
@@ -104,7 +102,7 @@ class Planner:
             rows = rows.with_output(rows.output.filter(scope.text(condition)))
         return rows
 
-    def _read(self, relation: Relation, many: bool, pseudo: set[str]) -> Rows:
+    def _read(self, relation: Relation, many: bool, named: Named) -> Rows:
         source = self._catalogue.get(relation.name)
         name = str(relation.alias or relation.name)
         return read(
@@ -112,7 +110,7 @@ class Planner:
             source,
             name,
             is_one_of_many=many,
-            pseudo=pseudo,
+            named=named,
             starting=self._starting,
             opened=self._opened,
         )
@@ -220,11 +218,13 @@ def _with_field(rows: Rows, field: Field) -> Rows:
     )  # fmt: skip
 
 
-def _pseudo_columns(query: Query) -> set[str]:
-    """Those that the query names."""
+def _named(query: Query) -> Named:
+    """What of its sources the query names."""
     expressions = [each.expression for each in query.items if isinstance(each, Projection)]
     expressions += [each.struct for each in query.items if isinstance(each, AllFields)]
     expressions += [*query.group_by, *query.partition_by, *(each.on for each in query.joins)]
     expressions += [each for each in (query.where, query.having) if each is not None]
-    named = {column.name for each in expressions for column in each.find_all(exp.Column)}
-    return named & set(PSEUDO_COLUMNS)
+    columns = {column.name for each in expressions for column in each.find_all(exp.Column)}
+    starred = [each.source for each in query.items if isinstance(each, AllColumns)]
+    sources = frozenset(None if each is None else str(each) for each in starred)
+    return Named(columns=frozenset(columns), sources=sources)

@@ -25,6 +25,17 @@ Opened = dict[tuple[str, str], Any]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Named:
+    """What a query names: columns, of whatever source, and sources all of whose columns it wants (None: all sources)."""
+
+    columns: frozenset[str]
+    sources: frozenset[str | None] = frozenset()
+
+    def has_all_of(self, relation: str) -> bool:
+        return None in self.sources or relation in self.sources
+
+
+@dataclass(frozen=True, kw_only=True)
 class KeyPart:
     """A column that the key of rows has: its value as Spark SQL of `_key`, and the columns of the rows that are the same."""
 
@@ -79,31 +90,36 @@ def read(
     relation: str,
     *,
     is_one_of_many: bool,
-    pseudo: set[str],
+    named: Named,
     starting: str,
-    opened: "Opened",
+    opened: Opened,
 ) -> Rows:
-    """The rows of a source; `pseudo` are the pseudo columns that somebody wants, `opened` what the application reads already."""
+    """The rows of a source, with those columns that the query names; `opened` is what the application reads already."""
     codec = codec_of(source)
     output = opened.get((source.name, starting))
     if output is None:
         arguments = _arguments(application, source, codec, starting)
         output = (application.table if source.is_table else application.stream)(source.topic, **arguments)
         opened[source.name, starting] = output
-    texts = _texts(source, codec, pseudo)
+    texts = _texts(source, codec, named.columns)
     prefix = f"{relation}__" if is_one_of_many else ""
-    named: dict[str, Any] = {f"{prefix}{name}": text for name, (text, _) in texts.items()}
+    keys = {each.name for each in source.keys}
+    chosen: dict[str, Any] = {
+        f"{prefix}{name}": text
+        for name, (text, _) in texts.items()
+        if name in keys or name in named.columns or named.has_all_of(relation)
+    }
     fields = tuple(
         Field(relation=relation, name=name, column=f"{prefix}{name}", type=kind) for name, (_, kind) in texts.items()
     )
-    keys = tuple(
+    parts = tuple(
         KeyPart(text=text, type=column.type, columns=(f"{prefix}{column.name}",))
         for text, column in zip(codec.read(), source.keys, strict=True)
     ) if source.keys else ()  # fmt: skip
     return Rows(
-        output=output.select(**named),
+        output=output.select(**(chosen or {"KSQL_NOTHING": "1"})),
         fields=fields,
-        keys=keys,
+        keys=parts,
         codec=codec,
         window=source.window,
         sources=(source.name,),
@@ -140,7 +156,7 @@ def _record(source: Source) -> Struct:
     return Struct(tuple(StructField(each.spelling, each.stored) for each in source.values))
 
 
-def _texts(source: Source, codec: KeyCodec, pseudo: set[str]) -> dict[str, tuple[str, SqlType]]:
+def _texts(source: Source, codec: KeyCodec, wanted: frozenset[str]) -> dict[str, tuple[str, SqlType]]:
     """By name, each column as Spark SQL, and its type; pseudo columns after the others."""
     keys = dict(zip((each.name for each in source.keys), codec.read() if source.keys else (), strict=True))
     found = {each.name: (keys[each.name] if each.is_key else _text(source, each), each.type) for each in source.columns}
@@ -150,7 +166,7 @@ def _texts(source: Source, codec: KeyCodec, pseudo: set[str]) -> dict[str, tuple
     if source.window is not None:
         start, end = codec.window_times()
         others |= {"WINDOWSTART": (start, BIGINT), "WINDOWEND": (end, BIGINT)}
-    found |= {name: each for name, each in others.items() if name in pseudo and name not in found}
+    found |= {name: each for name, each in others.items() if name in wanted and name not in found}
     return found
 
 

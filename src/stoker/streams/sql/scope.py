@@ -101,9 +101,9 @@ class Typing:
     def __init__(self, spark: "SparkSession") -> None:
         from stoker.streams.sessions import prepared
 
-        self._spark = prepared(spark)
+        self.spark = prepared(spark)
         for name, value in SPARK_SETTINGS.items():
-            self._spark.conf.set(name, value)
+            self.spark.conf.set(name, value)
 
     def types(self, scope: Scope, expressions: Sequence[exp.Expr]) -> list[SqlType]:
         """Of resolved expressions. Raises SqlError, at the one that Spark refuses."""
@@ -111,7 +111,7 @@ class Typing:
             return []
         columns = {each.column: each.type for each in scope.fields}
         columns.setdefault("ROWOFFSET", BIGINT)
-        frame = self._spark.range(0).selectExpr(
+        frame = self.spark.range(0).selectExpr(
             *[f"CAST(NULL AS {to_spark_type(kind)}) AS {quoted_name(name)}" for name, kind in columns.items()]
         )
         found = []

@@ -46,6 +46,8 @@ class Topics(Protocol):
 
     def create(self, topic: str, partitions: int, replicas: int | None, configs: Mapping[str, str]) -> None: ...
 
+    def delete(self, topic: str) -> None: ...
+
 
 class KafkaTopics:
     """Of a cluster that is asked when something has to be known."""
@@ -105,6 +107,15 @@ class KafkaTopics:
 
         with cluster_of(self._access) as cluster:
             create_topic(cluster, topic, partitions=partitions, replication_factor=replicas, configs=configs)
+
+    def delete(self, topic: str) -> None:
+        from stoker.client.admin.topics import delete_topics
+        from stoker.streams.preparation import cluster_of
+
+        with cluster_of(self._access) as cluster:
+            refused = delete_topics(cluster, [topic])[topic]
+        if refused is not None:
+            raise refused
 
     def _can_be_asked(self) -> bool:
         """A topology can be declared and tested without a broker, and nobody wants to wait for one then."""

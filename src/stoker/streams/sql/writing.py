@@ -154,7 +154,7 @@ def write(application: "Streams", planned: Planned, target: Source, properties: 
         if target.is_table and target.window is None:
             configs.setdefault("cleanup.policy", "compact")
         arguments |= {"partitions": properties.number("PARTITIONS"), "configs": configs}
-    rows.select(**_value(target, texts)).to(target.topic, **arguments)
+    rows.select(**value_texts(target, texts)).to(target.topic, **arguments)
 
 
 def _changes(planned: Planned) -> "Stream":
@@ -175,7 +175,8 @@ def _key(planned: Planned, target: Source) -> str:
     return codec_of(target).write(values, "`KSQL_WINDOW_START`", "`KSQL_WINDOW_END`")
 
 
-def _value(target: Source, texts: dict[str, str]) -> dict[str, Any]:
+def value_texts(target: Source, texts: dict[str, str]) -> dict[str, Any]:
+    """By the names that the value has; a value without fields by the name `value`."""
     if target.value_format == "KAFKA":
         return {"value": bytes_of(texts[target.values[0].spelling], target.values[0].type)}
     if target.value_format == "DELIMITED":
