@@ -29,6 +29,7 @@ ENTRIES: Final = {
     "groups": Entry("Describe, reset and delete consumer groups.", "stoker.cli.groups"),
     "transactions": Entry("List, describe and abort transactions; find those that hang.", "stoker.cli.transactions"),
     "streams": Entry("Look into streams applications on this machine, and their stores.", "stoker.cli.streams"),
+    "sql": Entry("Run SQL on topics: continuous queries, tables, and what they hold.", "stoker.cli.sql"),
     "schemas": Entry("List, register, check, compare and delete schemas.", "stoker.cli.schemas"),
     "configs": Entry("Describe and alter the configs of topics, brokers and groups.", "stoker.cli.configs"),
     "records": Entry("Delete records from the start of partitions.", "stoker.cli.records"),

@@ -25,7 +25,7 @@ from stoker.streams.sql.inserting import insert
 from stoker.streams.sql.planner import Planner
 from stoker.streams.sql.printing import print_topic
 from stoker.streams.sql.pulling import pull_from_store, refuse_what_only_push_has
-from stoker.streams.sql.pushing import push
+from stoker.streams.sql.pushing import PushedRows, push
 from stoker.streams.sql.results import Live, Message, Result, Rows, in_utc
 from stoker.streams.sql.runner import Lock, Runner
 from stoker.streams.sql.showing import Showing, describe_function
@@ -93,6 +93,8 @@ class SqlEngine:
         self._follower.join()
         for each in self._live:
             each.close()
+            if isinstance(each.rows, PushedRows):
+                each.rows.close()
         self._runner.stop()
         self._lock.release()
 

@@ -1,6 +1,6 @@
 """PRINT: the records of a topic as they come, decoded as far as the registry, or the text itself, says how."""
 
-import time
+import threading
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -29,13 +29,16 @@ def print_topic(statement: Print, access: Access) -> Live:
             raise SqlError(f"there is no topic {statement.topic}: {hint}", statement.topic)
         place = EARLIEST if statement.from_beginning else LATEST
         starts = {each.partition: at for each, at in offsets_of(cluster, [statement.topic], place).items()}
-    return Live(columns=_COLUMNS, rows=_records(statement, access, starts))
+    ended = threading.Event()
+    return Live(columns=_COLUMNS, rows=_records(statement, access, starts, ended), end=ended.set)
 
 
-def _records(statement: Print, access: Access, starts: dict[int, int]) -> Iterator[Sequence[Any]]:
+def _records(
+    statement: Print, access: Access, starts: dict[int, int], ended: threading.Event
+) -> Iterator[Sequence[Any]]:
     topic, left, seen = str(statement.topic), statement.limit, 0
     decode = _Decoding(access, topic)
-    while left != 0:
+    while left != 0 and not ended.is_set():
         with cluster_of(access) as cluster:
             ends = {each.partition: at for each, at in offsets_of(cluster, [topic], LATEST).items()}
         ranges = {each: (starts.get(each, 0), end) for each, end in ends.items()}
@@ -46,10 +49,10 @@ def _records(statement: Print, access: Access, starts: dict[int, int]) -> Iterat
                 continue
             yield decode.row(record)
             left = None if left is None else left - 1
-            if left == 0:
+            if left == 0 or ended.is_set():
                 return
         starts = {each: max(starts.get(each, 0), end) for each, end in ends.items()}
-        time.sleep(_PAUSE_SECONDS)
+        ended.wait(_PAUSE_SECONDS)
 
 
 class _Decoding:

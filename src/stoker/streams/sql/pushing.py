@@ -32,6 +32,7 @@ class PushedRows:
         self._directory = directory
         self._left = limit
         self._rows: queue.Queue[Sequence[Any]] = queue.Queue()
+        self._is_ended = False
         self._is_closed = False
 
     def put(self, rows: Sequence[Sequence[Any]]) -> None:
@@ -49,7 +50,7 @@ class PushedRows:
         return self
 
     def __next__(self) -> Sequence[Any]:
-        while not self._is_closed and self._left != 0:
+        while not self._is_ended and self._left != 0:
             try:
                 row = self._rows.get(timeout=_POLL_SECONDS)
             except queue.Empty:
@@ -61,7 +62,12 @@ class PushedRows:
         self.close()
         raise StopIteration
 
+    def end(self) -> None:
+        """Who iterates closes it then."""
+        self._is_ended = True
+
     def close(self) -> None:
+        self._is_ended = True
         if self._is_closed:
             return
         self._is_closed = True
@@ -94,4 +100,4 @@ def push(make: MakeTemporary, name: str, catalogue: Catalogue, query: Query, *, 
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
-    return Live(columns=names, rows=rows)
+    return Live(columns=names, rows=rows, end=rows.end)

@@ -1,6 +1,6 @@
 """What statements give."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -29,11 +29,11 @@ class Live:
 
     columns: Sequence[str]
     rows: Iterator[Sequence[Any]] = field(repr=False)
+    end: Callable[[], None] = field(repr=False)
 
     def close(self) -> None:
-        close = getattr(self.rows, "close", None)
-        if close is not None:
-            close()
+        """Also from another thread, or a signal's handler: who iterates comes to the end soon."""
+        self.end()
 
 
 Result = Message | Rows | Live
