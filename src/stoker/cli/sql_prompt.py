@@ -83,6 +83,15 @@ def names_of(engine: "SqlEngine") -> list[str]:
 def prompt(engine: "SqlEngine", *, as_json: bool, read: Callable[[str], str] = input) -> None:
     """Until the end of input, or `exit`. An error is shown, and the next statement asked for."""
     _prepare_readline(Completion(lambda: names_of(engine)))
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        _ask(engine, as_json=as_json, read=read)
+    finally:
+        signal.signal(signal.SIGINT, before)
+        _save_history()
+
+
+def _ask(engine: "SqlEngine", *, as_json: bool, read: Callable[[str], str]) -> None:
     text = ""
     while True:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's would end the queries that run
@@ -106,7 +115,6 @@ def prompt(engine: "SqlEngine", *, as_json: bool, read: Callable[[str], str] = i
             text = ""
         elif not text.strip():
             text = ""
-    _save_history()
 
 
 def _run(engine: "SqlEngine", text: str, *, as_json: bool) -> None:
