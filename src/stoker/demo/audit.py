@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stoker.demo.events import HIGH_VALUE, HOUR, WITHIN, Plan, cents, order_id
 
@@ -98,18 +98,18 @@ class Values:
 
         self._bootstrap_servers = bootstrap_servers
         self._registry = RegistryClient(registry)
-        self._schemas: dict[int, list[dict[str, object]]] = {}
+        self._schemas: dict[int, list[dict[str, Any]]] = {}
 
     def count(self, topic: str) -> int:
         return sum(1 for _ in self._messages(topic))
 
-    def of(self, topic: str) -> "list[dict[str, object]]":
+    def of(self, topic: str) -> "list[dict[str, Any]]":
         return [value for _, value in self.keyed(topic)]
 
-    def keyed(self, topic: str) -> "list[tuple[str, dict[str, object]]]":
+    def keyed(self, topic: str) -> "list[tuple[str, dict[str, Any]]]":
         return [(key.decode(), self._decoded(value)) for key, value in self._messages(topic)]
 
-    def _decoded(self, value: bytes) -> dict[str, object]:
+    def _decoded(self, value: bytes) -> dict[str, Any]:
         number = int.from_bytes(value[1:5], "big")
         if number not in self._schemas:
             self._schemas[number] = json.loads(self._registry.schema(number)["schema"])["fields"]
@@ -143,9 +143,9 @@ class Values:
         consumer.close()
 
 
-def _record(fields: "list[dict[str, object]]", data: bytes, at: int) -> dict[str, object]:
+def _record(fields: "list[dict[str, Any]]", data: bytes, at: int) -> dict[str, Any]:
     """Strings, longs, moments, and unions of these with null: what the pipeline writes."""
-    found: dict[str, object] = {}
+    found: dict[str, Any] = {}
     for field in fields:
         kind = field["type"]
         if isinstance(kind, list):

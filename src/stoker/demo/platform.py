@@ -66,19 +66,23 @@ class Pipeline:
 
     def check(self) -> None:
         """Raises DemoFailed if it has ended."""
-        if self._process.poll() is not None:
+        if not self.is_running:
             last = Path(self._log.name).read_text(errors="replace").splitlines()[-30:]
             raise DemoFailed("\n".join(["The pipeline has failed. The end of its log:", *last]))
 
-    def kill(self) -> None:
-        """SIGKILL to the driver and its JVM. Workers are left, as after any crash, to notice it themselves."""
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self, *, driver_alone: bool = False) -> None:
+        """SIGKILL to the driver and its JVM. Workers are left, as after any crash, to notice it themselves; `driver_alone`: the JVM too."""
+        if self.is_running:
+            (os.kill if driver_alone else os.killpg)(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
     def stop(self) -> None:
         """As Ctrl-C does."""
-        if self._process.poll() is None:
+        if self.is_running:
             self._process.terminate()
             try:
                 self._process.wait(_STOP_SECONDS)

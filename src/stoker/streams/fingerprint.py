@@ -9,7 +9,7 @@ from stoker.streams.errors import TopologyChanged
 from stoker.streams.expressions import text
 from stoker.streams.topology import Topology
 
-_WIDER: Final = {("integer", "long"), ("short", "integer"), ("short", "long"), ("float", "double")}
+_WIDER: Final = (("integer", "long"), ("short", "integer"), ("short", "long"), ("float", "double"))
 """What was written as the one can be read as the other."""
 
 

@@ -86,7 +86,8 @@ def resolved_like(source: TopicSource, schema: "StructType", options: Mapping[st
 
     from stoker.spark.source_schema import METADATA
 
-    columns = [StructField(side, schema[side].dataType) for side in ("key", "value")]
+    read = schema.toNullable()  # whatever is never null as it is written: formats cannot promise it
+    columns = [StructField(side, read[side].dataType) for side in ("key", "value")]
     columns += [StructField(name, kind) for name, kind in METADATA.items() if name != "timestampType"]
     return ResolvedSource(
         source=source,
