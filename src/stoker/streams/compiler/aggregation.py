@@ -88,7 +88,9 @@ def merged(partial: "DataFrame", store: Store, functions: Aggregation, keys: lis
         old = F.broadcast(old)
     both = partial.withColumnRenamed(STATE, "_new").join(old, keys, "left")
     state = F.struct(*[F.expr(sql).alias(name) for name, sql in functions.merge("_old", "_new").items()])
-    state = state.cast(partial.schema[STATE].dataType)  # sums of decimals would get a digit more in every batch
+    state = state.cast(
+        partial.schema[STATE].dataType.simpleString()
+    )  # sums of decimals would get a digit more in every batch
     return with_results(
         both.withColumn(STATE, state)
         .withColumn(TIMESTAMP, F.greatest(TIMESTAMP, "_time"))

@@ -72,7 +72,7 @@ def _moments(
         both = new.withColumnRenamed(STATE, "_new").join(old, _MOMENT, "left")
         state = F.struct(*[F.expr(sql).alias(name) for name, sql in functions.merge("_old", "_new").items()])
         kind = new.schema[STATE].dataType
-        return both.select(*_MOMENT, state.cast(kind).alias(STATE), TIMESTAMP, PARTITION, DELETED)
+        return both.select(*_MOMENT, state.cast(kind.simpleString()).alias(STATE), TIMESTAMP, PARTITION, DELETED)
 
     expiry = F.col(_TIME) >= batch.since(node.name, 2 * (window.difference + 1) + window.grace)
     return batch.changes(node, moments, changed, expiry)
