@@ -48,6 +48,9 @@ class Found:
 
     # -- as `audit.Values`
 
+    def close(self) -> None:
+        pass
+
     def of(self, topic: str) -> list[dict[str, Any]]:
         return [value for _, value in self.values[topic]]
 

@@ -3,9 +3,10 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any, NamedTuple
 
-from stoker.demo.events import HIGH_VALUE, HOUR, WITHIN, Plan, cents, order_id
+from stoker.demo.events import HIGH_VALUE, HOUR, WITHIN, Event, Plan, cents, order_id
 
 
 class Line(NamedTuple):
@@ -25,12 +26,16 @@ def balance(plan: Plan, bootstrap_servers: str, registry: str, lake: str) -> lis
     """Each line compares sets, not only their sizes: what is missing and what is too much both count as not found."""
     good = [number for number in range(plan.orders) if not plan.is_malformed(number)]
     payments = list(plan.payment_events())
+    with closing(Values(bootstrap_servers, registry)) as values:
+        return _balance(plan, values, good, payments, lake)
+
+
+def _balance(plan: Plan, values: "Values", good: list[int], payments: list[Event], lake: str) -> list[Line]:
     bad_payments = sum(each.fields is None for each in payments)
     delays = {number: plan.payment_delay(number) for number in good}
     paid = [
         number for number in good if (delay := delays[number]) is not None and delay <= WITHIN and number % 1000 != 1
     ]
-    values = Values(bootstrap_servers, registry)
     found_paid = [each["order_id"] for each in values.of("orders-paid")]
     enriched = [each["order_id"] for each in values.of("orders-enriched")]
     high = [each["order_id"] for each in values.of("orders-high-value")]
@@ -99,6 +104,9 @@ class Values:
         self._bootstrap_servers = bootstrap_servers
         self._registry = RegistryClient(registry)
         self._schemas: dict[int, list[dict[str, Any]]] = {}
+
+    def close(self) -> None:
+        self._registry.close()
 
     def count(self, topic: str) -> int:
         return sum(1 for _ in self._messages(topic))
