@@ -62,10 +62,7 @@ class Place:
         return self._filled(bench, f"many-{count}", ORDER, _orders(count, distinct=count), count)
 
     def customers(self, bench: Bench) -> str:
-        rows = (
-            {"customer_id": f"c-{each:07d}", "name": f"Customer {each}", "tier": "gold"} for each in range(CUSTOMERS)
-        )
-        return self._filled(bench, "customers", CUSTOMER, rows, CUSTOMERS)
+        return self._filled(bench, "customers", CUSTOMER, _customers(), CUSTOMERS)
 
     def empty(self, topic: str, schema: str = ORDER) -> str:
         """A topic of orders that has none yet."""

@@ -152,7 +152,7 @@ def _result(name: str, sql: str, calls: list[Call], subtractable: bool) -> str:
         raise InvalidTopology(f"{name}={sql!r} is no expression: {str(error).splitlines()[0]}") from None
     found = 0
 
-    def replaced(node: exp.Expression) -> exp.Expression:
+    def replaced(node: exp.Expr) -> exp.Expr:
         nonlocal found
         function = _name_of(node)
         if function is None:
@@ -171,7 +171,7 @@ def _result(name: str, sql: str, calls: list[Call], subtractable: bool) -> str:
     return str(result.sql(dialect=_DIALECT))
 
 
-def _name_of(node: exp.Expression) -> str | None:
+def _name_of(node: exp.Expr) -> str | None:
     """The function of ours that a node calls."""
     if isinstance(node, exp.Anonymous):
         name = str(node.this).lower()
@@ -190,7 +190,7 @@ def _name_of(node: exp.Expression) -> str | None:
     return None
 
 
-def _call(name: str, sql: str, node: exp.Expression, function: str, number: int, subtractable: bool) -> Call:
+def _call(name: str, sql: str, node: exp.Expr, function: str, number: int, subtractable: bool) -> Call:
     arguments = [*node.expressions] if isinstance(node, exp.Anonymous) else _arguments(node)
     if function == "count" and arguments and isinstance(arguments[0], exp.Distinct):
         function, arguments = "count_distinct", list(arguments[0].expressions)
@@ -210,5 +210,5 @@ def _call(name: str, sql: str, node: exp.Expression, function: str, number: int,
     )
 
 
-def _arguments(node: exp.Expression) -> list[exp.Expression]:
-    return [each for each in (node.args.get("this"), *node.expressions) if isinstance(each, exp.Expression)]
+def _arguments(node: exp.Expr) -> list[exp.Expr]:
+    return [each for each in (node.args.get("this"), *node.expressions) if isinstance(each, exp.Expr)]

@@ -49,6 +49,6 @@ def plans(topology: Topology, batch: "Batch") -> str:
     for root in topology.roots:
         parent = root.parent if isinstance(root, SinkNode) else root
         frame, _ = output_rows(batch, parent)
-        plan = frame._jdf.queryExecution().simpleString()  # type: ignore[operator]
+        plan = frame._jdf.queryExecution().simpleString()
         parts.append(f"== {root.describe()}\n{plan.strip()}")
     return "\n\n".join(parts)

@@ -18,7 +18,16 @@ from stoker.streams.test_driver import TestDriver
 HEADING: Final = "## Reference\n"
 _DOCUMENTED: Final = (Streams, Stream, GroupedStream, Table, GroupedTable, Output, Processor, Context, TestDriver)
 _INTERNAL: Final = frozenset(
-    {"declare", "store_name", "sink_name", "stream_like", "data_frame", "prepare", "write_changes", "write_dead_letters"}
+    {
+        "declare",
+        "store_name",
+        "sink_name",
+        "stream_like",
+        "data_frame",
+        "prepare",
+        "write_changes",
+        "write_dead_letters",
+    }
 )
 """What they need of each other."""
 
@@ -55,7 +64,8 @@ def _signature(name: str, member: object) -> str:
     assert inspect.isfunction(member)
     shown = []
     for parameter in list(inspect.signature(member).parameters.values())[1:]:
-        prefix = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        stars = {inspect.Parameter.VAR_POSITIONAL.name: "*", inspect.Parameter.VAR_KEYWORD.name: "**"}
+        prefix = stars.get(parameter.kind.name, "")
         default = (
             ""
             if parameter.default in (parameter.empty, None) or callable(parameter.default)

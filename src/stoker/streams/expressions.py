@@ -43,7 +43,7 @@ def column(expression: Expression, frame: "DataFrame") -> "Column":
     return expression
 
 
-def text(expression: Expression) -> str:
+def text(expression: "Expression | Callable[..., Any]") -> str:
     """To be shown, and to tell one topology from another."""
     if isinstance(expression, str):
         return " ".join(expression.split())

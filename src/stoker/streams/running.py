@@ -162,7 +162,10 @@ class Running:
                 self._sources[source] = resolve(self.spark, self._access, source, formats[source.topic])
         while ours:
             ready = [
-                each for each in ours if all(origin in self._sources for origin in sources(in_order([each.written_by])))
+                each
+                for each in ours
+                if each.written_by is not None
+                and all(origin in self._sources for origin in sources(in_order([each.written_by])))
             ]
             for source in ready:
                 assert source.written_by is not None

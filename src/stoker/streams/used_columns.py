@@ -51,7 +51,7 @@ def used_fields(
     known = {number for numbers in ids.values() for number in numbers}
     if not (found.keys() | whole) <= known:
         return {}  # a topic that is joined with itself has other numbers on one side
-    used = {}
+    used: dict[TopicSource, frozenset[str]] = {}
     for source, numbers in ids.items():
         kind = sources[source].schema["value"].dataType
         names = kind.names if isinstance(kind, StructType) else []
