@@ -21,6 +21,7 @@ from stoker.streams.sql import statements as s
 from stoker.streams.sql.changes import Changes, nothing
 from stoker.streams.sql.command_log import Command, CommandLog
 from stoker.streams.sql.errors import SqlError, alternatives
+from stoker.streams.sql.functions import SPARK_SETTINGS
 from stoker.streams.sql.inserting import insert
 from stoker.streams.sql.planner import Planner
 from stoker.streams.sql.printing import print_topic
@@ -42,6 +43,8 @@ _LOGGER: Final = logging.getLogger(__name__)
 OFFSET_RESET: Final = "auto.offset.reset"
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {OFFSET_RESET: ("earliest", "latest")}
 _FOLLOW_SECONDS: Final = 1.0
+_SPARK_CONFIG: Final = {**SPARK_SETTINGS, "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+"""Of a session that is started here: what it prints would be among the rows."""
 
 
 class SqlEngine:
@@ -282,7 +285,7 @@ class SqlEngine:
         if self._spark is None:
             import stoker.spark
 
-            self._spark = stoker.spark.session(f"stoker-sql-{self.service}")
+            self._spark = stoker.spark.session(f"stoker-sql-{self.service}", config=_SPARK_CONFIG)
         return self._spark
 
     def _application(self, name: str) -> Streams:
