@@ -159,7 +159,8 @@ class Streams:
         """What a node is for all that the topics hold now."""
         from stoker.streams.snapshot import snapshot
 
-        return snapshot(self._runner(), self.topology, node)
+        alone = nodes.ForEachBatch(parent=node, name="snapshot", function=lambda frame, number: None)
+        return snapshot(self._runner(Topology((alone,))), node)
 
     # -- to run
 
@@ -250,12 +251,12 @@ class Streams:
         """Where its state is: `<state_dir>/<name>`."""
         return StateDirectory(f"{self.state_root}/{self.name}")
 
-    def _runner(self, *, available_now: bool = False) -> "Running":
+    def _runner(self, topology: Topology | None = None, *, available_now: bool = False) -> "Running":
         from stoker.streams.running import Running
 
         return Running(
             self.name,
-            self.topology,
+            self.topology if topology is None else topology,
             self.session(),
             Access(bootstrap_servers=self.bootstrap_servers, registry=self.registry, options=self.options),
             self.directory,

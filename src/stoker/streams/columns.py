@@ -30,6 +30,11 @@ def is_ours(name: str) -> bool:
     return name.startswith("_")
 
 
+def quoted(name: str) -> str:
+    """As SQL writes it, whatever is in it."""
+    return f"`{name.replace('`', '``')}`"
+
+
 def values_of(names: Iterable[str]) -> list[str]:
     """Those that are the user's."""
     return [name for name in names if not is_ours(name)]

@@ -1,7 +1,7 @@
 """The rows of a micro-batch, read from Kafka by the ranges that Spark has planned."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -12,7 +12,7 @@ from stoker.streams.state.directory import StateDirectory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
 
 BINARY: Final = "binary"
 
@@ -54,6 +54,8 @@ class ResolvedSource:
     value_format: str
     schema: "StructType"
     """Of all columns that are read."""
+    unread: "tuple[StructField, ...]" = ()
+    """Fields of the value that are not, since nobody uses them."""
 
 
 def resolve(spark: "SparkSession", access: Access, source: TopicSource, formats: Mapping[str, str]) -> ResolvedSource:
@@ -142,7 +144,7 @@ def only_used(resolved: ResolvedSource, used: frozenset[str]) -> ResolvedSource:
         return resolved
     value = StructField("value", StructType([field for field in kind if field.name in used]))
     schema = StructType([value if field.name == "value" else field for field in resolved.schema])
-    return replace(resolved, schema=schema)
+    return replace(resolved, schema=schema, unread=tuple(field for field in kind if field.name not in used))
 
 
 class KafkaInputs:
@@ -164,6 +166,9 @@ class KafkaInputs:
 
     def partitions(self, topic: str) -> list[int]:
         return sorted(self._ranges.get(topic, {}))
+
+    def unread(self, source: TopicSource) -> "Sequence[StructField]":
+        return self._sources[source].unread
 
     def reports(self, spark: "SparkSession", source: TopicSource) -> list[RangeReport]:
         """From the files that the tasks have left."""

@@ -10,7 +10,6 @@ from stoker.streams.compiler.outputs import output_rows
 from stoker.streams.nodes import Node
 from stoker.streams.state.directory import StateDirectory
 from stoker.streams.state.manifest import Manifest
-from stoker.streams.topology import Topology
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
     from stoker.streams.running import Running
 
 
-def snapshot(running: "Running", topology: Topology, node: Node) -> "DataFrame":
-    """Its rows; of a table those that it has now."""
+def snapshot(running: "Running", node: Node) -> "DataFrame":
+    """Its rows; of a table those that it has now. `running` is of a topology that ends in the node."""
     from pyspark.sql import functions as F  # noqa: N812
 
     from stoker.streams.columns import DELETED

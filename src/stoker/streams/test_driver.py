@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -18,11 +18,11 @@ from stoker.streams.errors import InvalidTopology
 from stoker.streams.execution import Execution
 from stoker.streams.nodes import TopicSource
 from stoker.streams.sessions import prepared
-from stoker.streams.state.small_directory import SmallStateDirectory, collected
+from stoker.streams.state.small_directory import SmallStateDirectory, collected, in_one_task
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
 
     from stoker.streams.application import Streams
     from stoker.streams.state.views import StoreView
@@ -49,8 +49,10 @@ _FEW_ROWS: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.optimizer.disableHints": "true",
 }
-"""To compile takes longer than to run."""
+"""To compile takes longer than to run, and to send rows to where they are needed longer than to have all in one place."""
 
 
 class TestDriver:
@@ -96,6 +98,7 @@ class TestDriver:
         self.close()
 
     def close(self) -> None:
+        """Forget all state."""
         shutil.rmtree(self._root, ignore_errors=True)
 
     def send(
@@ -144,6 +147,7 @@ class TestDriver:
         return self._outputs.pop(topic, [])
 
     def store(self, name: str) -> "StoreView":
+        """A store, after what was sent so far."""
         from stoker.streams.state.views import StoreView
 
         self._run_all()
@@ -184,6 +188,9 @@ class _Sent:
     def is_behind(self, topic: str, partition: int) -> bool:
         return False
 
+    def unread(self, source: TopicSource) -> "Sequence[StructField]":
+        return ()
+
     def reports(self, spark: "SparkSession", source: TopicSource) -> list[RangeReport]:
         times: dict[int, list[int]] = {}
         for record in self._topic(source.topic).pending:
@@ -206,7 +213,7 @@ class _Sent:
             headers = [{"key": name, "value": content} for name, content in record.headers]
             row = [record.key, record.value, source.topic, record.partition, offset, moment, times[record.partition]]
             rows.append(dict(zip(schema.names, [*row, headers], strict=False)))
-        return spark.createDataFrame(_table(source.topic, rows, schema), schema)
+        return in_one_task(spark, _table(source.topic, rows, schema), schema)
 
     def done(self) -> None:
         for topic in self._driver._inputs.values():

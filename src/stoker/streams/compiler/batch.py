@@ -10,11 +10,11 @@ from stoker.streams.errors import InvalidTopology
 from stoker.streams.nodes import Node, TableNode, TopicSource, in_order
 from stoker.streams.state.directory import StateDirectory
 from stoker.streams.state.manifest import Manifest, StoreFiles
-from stoker.streams.state.store import Store
+from stoker.streams.state.store import Store, no_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
 
     from stoker.spark.range_report import RangeReport
     from stoker.streams.compiler.frames import TableFrame
@@ -35,6 +35,9 @@ class Inputs(Protocol):
 
     def reports(self, spark: "SparkSession", source: TopicSource) -> "list[RangeReport]":
         """What was read of each partition. If no job has read the topic yet, one does now."""
+
+    def unread(self, source: TopicSource) -> "Sequence[StructField]":
+        """Fields of the value that nobody uses, so that they are not read: they may be named, and are null."""
 
     def is_behind(self, topic: str, partition: int) -> bool:
         """Whether there was more of it than this batch reads: then its next records may be older than those of other topics."""
@@ -157,7 +160,7 @@ class Batch:
         return self._layouts.get(store.name)
 
     def nothing(self, layout: "StructType") -> "DataFrame":
-        return self.spark.createDataFrame([], layout)
+        return no_rows(self.spark, layout)
 
     def is_idle(self, node: Node) -> bool:
         """Whether none of the topics that a node is made of has anything in this batch."""
@@ -264,7 +267,9 @@ def refused_by_name(node: Node) -> Iterator[None]:
     try:
         yield
     except (AnalysisException, ParseException) as error:
-        reason = str(error).strip().split(" SQLSTATE")[0].splitlines()[0]
+        lines = str(error).strip().split(" SQLSTATE")[0].splitlines()
+        ours = [line.split(": ", 1)[1] for line in lines if line.startswith("stoker.") and ": " in line]
+        reason = ours[-1] if ours else lines[0]
         raise InvalidTopology(f"{node.describe()}: {reason}") from error
 
 
@@ -273,19 +278,17 @@ def late_name(store: str) -> str:
     return f"late for {store}"
 
 
-def by_partition(times: Mapping[str, int], otherwise: int = NEVER) -> "Column":
+def by_partition(times: Mapping[str, int]) -> "Column":
     """A time of each row, by its partition, from what is known of partitions; one of all is under `*`."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    if EVERYWHERE in times:
-        return F.get(_listed([times[EVERYWHERE]]), F.coalesce(F.col(PARTITION), F.lit(0)) * 0)
-    highest = max((int(each) for each in times), default=0)
-    listed = _listed([times.get(str(each), otherwise) for each in range(highest + 1)])
-    return F.coalesce(F.get(listed, F.col(PARTITION)), F.lit(otherwise))
+    return F.expr(by_partition_sql(times))
 
 
-def _listed(times: list[int]) -> "Column":
+def by_partition_sql(times: Mapping[str, int], partition: str = PARTITION) -> str:
     """Of numbers that change with every batch Spark would compile new code each time; of an array it does not."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return F.array(*[F.lit(each).cast("bigint") for each in times])
+    if EVERYWHERE in times:
+        return f"get(array({times[EVERYWHERE]}L), coalesce({partition}, 0) * 0)"
+    highest = max((int(each) for each in times), default=0)
+    listed = ", ".join(f"{times.get(str(each), NEVER)}L" for each in range(highest + 1))
+    return f"coalesce(get(array({listed}), {partition}), {NEVER}L)"

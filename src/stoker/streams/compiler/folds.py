@@ -50,7 +50,7 @@ def fold(batch: Batch, node: Aggregate) -> TableFrame:
     schema = StructType([*fields, *value, StructField(DELETED, BooleanType()), StructField(BEFORE, value)])
 
     def changed() -> "DataFrame":
-        like = batch.spark.createDataFrame([], schema)
+        like = batch.nothing(schema)
         states = store.rows_before(like, rows.select(*keys).distinct())
         work = _work(node.fold, keys, names, value.names, is_scalar)
         return for_each_key(rows, states, keys, work, schema, [STREAM_TIME, PARTITION, OFFSET])
@@ -93,6 +93,8 @@ def _work(fold: Fold | None, keys: list[str], names: list[str], results: list[st
         if state is None and before is None:
             return
         result = dict.fromkeys(results) if state is None else {"value": state} if is_scalar else state
+        if not isinstance(result, dict) or not result.keys() >= set(results):
+            raise TypeError(f"the function gave {state!r}: it gives a dict of {', '.join(results)}, as its schema says")
         times = [row[TIMESTAMP] for row in given] + ([stored[TIMESTAMP]] if stored else [])
         yield {
             **{name: given[-1][name] for name in keys},

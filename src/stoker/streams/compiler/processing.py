@@ -46,7 +46,7 @@ def processed(batch: Batch, node: Process) -> "DataFrame":
     )
 
     def changed() -> "DataFrame":
-        like = batch.spark.createDataFrame([], schema)
+        like = batch.nothing(schema)
         touched = rows.select(KEY).distinct().withColumn("_touched", F.lit(True))
         states = store.rows_before(like.drop(_FORWARDED)).join(touched, [KEY], "left")
         states = states.where(F.col("_touched") | (F.col(_DUE) <= now)).withColumn(_NOW, now).drop("_touched")

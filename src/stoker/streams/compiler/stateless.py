@@ -12,15 +12,16 @@ from stoker.streams.columns import (
     STREAM_COLUMNS,
     STREAM_TIME,
     TIMESTAMP,
+    quoted,
     values_of,
 )
-from stoker.streams.compiler.batch import Batch, by_partition
+from stoker.streams.compiler.batch import Batch, by_partition_sql
 from stoker.streams.compiler.python_rows import mapped
 from stoker.streams.errors import InvalidTopology
 from stoker.streams.expressions import column
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
 
@@ -33,42 +34,39 @@ def source(batch: Batch, node: nodes.TopicSource) -> "DataFrame":
     if "error" in rows.columns:
         rows = rows.where(F.col("error").isNull())
     kind = rows.schema["value"].dataType
-    values = (
-        [F.col(f"value.{each.name}").alias(each.name) for each in kind]
-        if isinstance(kind, StructType)
-        else [F.col("value")]
-    )
     _refuse_our_names(node, kind.names if isinstance(kind, StructType) else ["value"])
     if isinstance(node, nodes.StreamSource) and isinstance(kind, StructType):
-        rows = rows.where(F.col("value").isNotNull())
+        rows = rows.where("value IS NOT NULL")
     before = {str(each): time for each, time in batch.clock_before(node.topic).items()}
-    return rows.withColumnRenamed("partition", PARTITION).select(
-        *values,
-        *([F.col("value").isNull().alias(DELETED)] if isinstance(node, nodes.TableSource) else []),
-        F.col("key").alias(KEY),
-        _event_time(node, kind).alias(TIMESTAMP),
-        F.col(PARTITION),
-        F.col("offset").alias(OFFSET),
-        F.greatest(F.col("streamTime"), by_partition(before)).alias(STREAM_TIME),
-        *([F.col("headers").alias(HEADERS)] if node.headers else []),
+    return rows.selectExpr(
+        "value.*" if isinstance(kind, StructType) else "value",
+        *[f"CAST(NULL AS {each.dataType.simpleString()}) AS {quoted(each.name)}" for each in batch.inputs.unread(node)],
+        *([f"value IS NULL AS {DELETED}"] if isinstance(node, nodes.TableSource) else []),
+        f"key AS {KEY}",
+        f"{_event_time(node, kind)} AS {TIMESTAMP}",
+        f"partition AS {PARTITION}",
+        f"offset AS {OFFSET}",
+        f"greatest(streamTime, {by_partition_sql(before, 'partition')}) AS {STREAM_TIME}",
+        *([f"headers AS {HEADERS}"] if node.headers else []),
     )
 
 
-def _event_time(node: nodes.TopicSource, kind: "DataType") -> "Column":
+def _event_time(node: nodes.TopicSource, kind: "DataType") -> str:
     """A timestamp as it is, a number as milliseconds; where it is null, that of the record."""
-    from pyspark.sql import functions as F  # noqa: N812
     from pyspark.sql.types import LongType, StructType
 
     if node.timestamp is None:
-        return F.col("timestamp")
+        return "timestamp"
     types = {field.name: field.dataType for field in kind} if isinstance(kind, StructType) else {}
     if node.timestamp not in types:
         raise InvalidTopology(
             f"timestamp={node.timestamp!r} is no field of the values of topic {node.topic}. The fields are: {', '.join(types)}"
         )
-    field = F.col(f"value.{node.timestamp}")
-    time = F.timestamp_millis(field) if isinstance(types[node.timestamp], LongType) else field.cast("timestamp")
-    return F.coalesce(time, F.col("timestamp"))
+    field = f"value.{quoted(node.timestamp)}"
+    time = (
+        f"timestamp_millis({field})" if isinstance(types[node.timestamp], LongType) else f"CAST({field} AS timestamp)"
+    )
+    return f"coalesce({time}, timestamp)"
 
 
 def _refuse_our_names(node: nodes.TopicSource, names: list[str]) -> None:

@@ -10,6 +10,7 @@ manifests/<n>.json              the state after micro-batch n, written when ever
 import json
 import os
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -82,11 +83,22 @@ class StateDirectory:
         return self.count_rows(store, part)
 
     def read_parts(
-        self, spark: "SparkSession", store: str, parts: Sequence[str], schema: "StructType | None" = None
+        self,
+        spark: "SparkSession",
+        store: str,
+        parts: Sequence[str],
+        schema: "StructType | None" = None,
+        place: str | None = None,
     ) -> "DataFrame":
-        """The rows of some parts together, with these columns or all."""
+        """The rows of some parts together, with these columns or all; `place` is a column for how many parts are before a row's."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        uris = [self.batch_uri(store, part) for part in parts]
         reader = spark.read if schema is None else spark.read.schema(schema)
-        return reader.parquet(*[self.batch_uri(store, part) for part in parts])
+        if place is None:
+            return reader.parquet(*uris)
+        frames = [reader.parquet(uri).withColumn(place, F.lit(number)) for number, uri in enumerate(uris)]
+        return reduce(lambda one, other: one.unionByName(other), frames)
 
     def is_complete(self, store: str, part: str) -> bool:
         return self._exists(f"{self.batch_path(store, part)}/{_DONE}")

@@ -35,15 +35,34 @@ class SmallStateDirectory(StateDirectory):
         return int(table.num_rows)
 
     def read_parts(
-        self, spark: "SparkSession", store: str, parts: Sequence[str], schema: "StructType | None" = None
+        self,
+        spark: "SparkSession",
+        store: str,
+        parts: Sequence[str],
+        schema: "StructType | None" = None,
+        place: str | None = None,
     ) -> "DataFrame":
+        from pyspark.sql.types import IntegerType, StructField, StructType
+
         known = [self._parts[store, part] for part in parts]
         wanted = known[0][1] if schema is None else schema.toNullable()
-        return spark.createDataFrame(pa.concat_tables([table.select(wanted.names) for table, _ in known]), wanted)
+        tables = [table.select(wanted.names) for table, _ in known]
+        if place is not None:
+            wanted = StructType([*wanted.fields, StructField(place, IntegerType())])
+            tables = [
+                each.append_column(place, pa.repeat(pa.scalar(number, pa.int32()), len(each)))
+                for number, each in enumerate(tables)
+            ]
+        return in_one_task(spark, pa.concat_tables(tables), wanted)
 
     def remove_part(self, store: str, part: str) -> None:
         self._parts.pop((store, part), None)
         super().remove_part(store, part)
+
+
+def in_one_task(spark: "SparkSession", table: pa.Table, schema: "StructType") -> "DataFrame":
+    """As Spark knows: it moves no rows to bring those of a key together."""
+    return spark.createDataFrame(table, schema).coalesce(1)
 
 
 def collected(rows: "DataFrame") -> list[dict[str, Any]]:

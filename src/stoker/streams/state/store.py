@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from stoker.streams.columns import BEFORE, DELETED
+from stoker.streams.columns import BEFORE, DELETED, quoted
 from stoker.streams.state.directory import StateDirectory
 from stoker.streams.state.manifest import StoreFiles
 
@@ -81,30 +80,20 @@ class Store:
         from pyspark.sql.types import StructType
 
         schema = StructType([field for field in like.schema if field.name != BEFORE])
-        plain = [name for name in schema.names if name != DELETED]
         if not files.parts:
-            return self._spark.createDataFrame([], schema).select(*plain)
-        if len(files.parts) == 1 or not self._keys:
-            rows = self._chosen(self._read(files.parts, schema), keys)
-        else:
-            # The place of a part, not its number, says which is later: Spark would compile other code in every batch.
-            parts = [
-                self._chosen(self._read([part], schema), keys).withColumn(_PLACE, F.lit(place))
-                for place, part in enumerate(files.parts)
-            ]
-            rows = reduce(lambda one, other: one.unionByName(other), parts)
-            others = [name for name in schema.names if name not in self._keys]
-            latest = F.max_by(F.struct(*others), F.col(_PLACE)).alias("_latest")
+            return no_rows(self._spark, schema).drop(DELETED)
+        # The place of a part, not its number, says which is later: Spark would compile other code in every batch.
+        place = _PLACE if len(files.parts) > 1 and self._keys else None
+        rows = self._directory.read_parts(self._spark, self.name, files.parts, schema, place)
+        if keys is not None:
+            rows = rows.join(keys, self._keys, "left_semi")
+        if place is not None:
+            others = ", ".join(quoted(name) for name in schema.names if name not in self._keys)
+            latest = F.expr(f"max_by(struct({others}), {place}) AS _latest")
             rows = rows.groupBy(*self._keys).agg(latest).select(*self._keys, "_latest.*")
         # Of a row that has changed the condition is one for what it is now: where it is one of the keys Spark looks before.
-        counts = ~F.col(DELETED) if where is None else ~F.col(DELETED) & where
-        return rows.where(counts).select(*plain)
-
-    def _read(self, parts: Sequence[str], schema: "StructType") -> "DataFrame":
-        return self._directory.read_parts(self._spark, self.name, parts, schema)
-
-    def _chosen(self, rows: "DataFrame", keys: "DataFrame | None") -> "DataFrame":
-        return rows if keys is None else rows.join(keys, self._keys, "left_semi")
+        rows = rows.where(f"NOT {DELETED}").drop(DELETED)
+        return rows if where is None else rows.where(where)
 
     def needs_base(self) -> bool:
         files = self.after
@@ -120,3 +109,10 @@ class Store:
         rows = self.rows_after(like, where=where)
         count = self._directory.write_part(rows.withColumn(DELETED, F.lit(False)), self.name, part)
         self.after = StoreFiles(keys=self.after.keys).with_part(part, count)
+
+
+def no_rows(spark: "SparkSession", schema: "StructType") -> "DataFrame":
+    """So that Spark knows that there are none, and computes nothing of them."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return spark.createDataFrame(to_arrow_schema(schema, timezone="UTC").empty_table(), schema)
