@@ -44,8 +44,9 @@ SPARK_TIMEOUT_SECONDS = 300
 """Far more than any test needs, but on a machine that is busy with something else. A test that is interrupted while it talks
 to the JVM leaves the session unusable for all that come after it."""
 
-# Spark is started often and does little: compiling less saves more than it costs. In the environment, for examples too.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# Spark is started often and does little: compiling less saves more than it costs, but what is compiled must not be thrown away for
+# want of room, to be compiled again. In the environment, for examples too.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m")
 
 PREREQUISITES: dict[str, tuple[Callable[[], bool], str]] = {
     "confluent": (

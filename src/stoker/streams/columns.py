@@ -35,6 +35,11 @@ def quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
+def struct_of(names: Iterable[str]) -> str:
+    """Columns as one, in SQL. Spark is asked once for a text, and many times for as many columns."""
+    return f"struct({', '.join(map(quoted, names))})"
+
+
 def values_of(names: Iterable[str]) -> list[str]:
     """Those that are the user's."""
     return [name for name in names if not is_ours(name)]

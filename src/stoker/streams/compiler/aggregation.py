@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from stoker.streams.aggregates import STATE, Aggregation, aggregation
-from stoker.streams.columns import BEFORE, DELETED, KEY, PARTITION, TIMESTAMP, WINDOW_END, WINDOW_START
+from stoker.streams.columns import BEFORE, DELETED, KEY, PARTITION, TIMESTAMP, WINDOW_END, WINDOW_START, struct_of
 from stoker.streams.compiler.batch import Batch, late_name
 from stoker.streams.compiler.frames import TableFrame
 from stoker.streams.compiler.grouping import LATE, START, in_windows
@@ -81,9 +81,7 @@ def merged(partial: "DataFrame", store: Store, functions: Aggregation, keys: lis
     results = list(functions.results)
     like = with_results(partial, functions)
     before = store.rows_before(like)
-    old = before.select(
-        *keys, F.col(STATE).alias("_old"), F.struct(*results).alias(BEFORE), F.col(TIMESTAMP).alias("_time")
-    )
+    old = before.selectExpr(*keys, f"{STATE} AS _old", f"{struct_of(results)} AS {BEFORE}", f"{TIMESTAMP} AS _time")
     if store.before.total <= SMALL:
         old = F.broadcast(old)
     both = partial.withColumnRenamed(STATE, "_new").join(old, keys, "left")
@@ -116,18 +114,21 @@ def stored_table(
     expiry: "Column | None" = None,
 ) -> TableFrame:
     """The table whose changed rows `changed()` gives, unless an earlier attempt of this batch has written them."""
-    from pyspark.sql import functions as F  # noqa: N812
-
     written = batch.changes(node, store, changed, expiry)
     plain = [*keys, *values, TIMESTAMP, PARTITION]
     return TableFrame(
         keys=keys,
         values=values,
-        changes=written.select(*plain, DELETED, F.col(BEFORE)),
-        before=lambda wanted: store.rows_before(written, wanted).select(*plain),
-        after=lambda wanted: store.rows_after(written, wanted).select(*plain),
+        changes=only(written, [*plain, DELETED, BEFORE]),
+        before=lambda wanted: only(store.rows_before(written, wanted), plain),
+        after=lambda wanted: only(store.rows_after(written, wanted), plain),
         rows=store.after.total,
     )
+
+
+def only(rows: "DataFrame", names: list[str]) -> "DataFrame":
+    """With these columns and no others."""
+    return rows.drop(*[name for name in rows.columns if name not in names])
 
 
 def still_counts(batch: Batch, aggregate: Aggregate) -> "Column":

@@ -4,13 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stoker.streams.columns import BEFORE, DELETED, KEY, OFFSET, PARTITION, STREAM_TIME, TIMESTAMP
+from stoker.streams.columns import BEFORE, DELETED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-VERSION = (KEY, DELETED, TIMESTAMP, PARTITION, STREAM_TIME, OFFSET)
-"""The columns of a version beside those of the user."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +28,7 @@ class TableFrame:
     is_changed: bool = True
     """False if it is known that nothing has."""
     versions: "DataFrame | None" = None
-    """If each change of a key in this batch is known, and not the last one alone: all of them."""
+    """If each change of a key in this batch is known, and not the last one alone: all of them, as rows with `_deleted`."""
 
     def plain(self, frame: "DataFrame") -> "DataFrame":
         """Without the columns that only changes have."""

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from stoker.streams.columns import values_of
+from stoker.streams.columns import quoted, struct_of, values_of
 from stoker.streams.errors import InvalidTopology
 
 if TYPE_CHECKING:
@@ -19,19 +19,16 @@ def joined_columns(rows: "DataFrame", left: list[str], right: list[str], wanted:
 
     Or what is `wanted`: expressions of `left` and `right`, such as `left.*`, `right.name AS customer`.
     """
-    from pyspark.sql import functions as F  # noqa: N812
-
     values = values_of(left)
     ours = [name for name in rows.columns if name.startswith("_") and name not in (FOUND, HAS_LEFT)]
     if wanted is None:
-        others = [F.col(f"{FOUND}.{name}").alias(f"right_{name}" if name in values else name) for name in right]
-        made = rows.select(*values, *others, *ours)
+        others = [f"{FOUND}.{quoted(name)} AS {quoted(f'right_{name}' if name in values else name)}" for name in right]
+        made = rows.selectExpr(*map(quoted, values), *others, *ours)
     else:
-        one = F.struct(*values)
+        one = struct_of(values)
         if HAS_LEFT in rows.columns:
-            one = F.when(F.col(HAS_LEFT).isNotNull(), one)
-        sides = rows.select(one.alias("left"), F.col(FOUND).alias("right"), *ours)
-        made = sides.select(*[F.expr(each) if not each.strip().endswith(".*") else each for each in wanted], *ours)
+            one = f"IF({HAS_LEFT} IS NOT NULL, {one}, NULL)"
+        made = rows.selectExpr(f"{one} AS left", f"{FOUND} AS right", *ours).selectExpr(*wanted, *ours)
     twice = sorted({name for name in made.columns if made.columns.count(name) > 1})
     if twice:
         raise InvalidTopology(

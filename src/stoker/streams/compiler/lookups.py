@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from stoker.streams.columns import DELETED, KEY, OFFSET, STREAM_TIME, TIMESTAMP
+from stoker.streams.columns import DELETED, KEY, OFFSET, STREAM_TIME, TIMESTAMP, struct_of
 from stoker.streams.compiler.batch import Batch
 from stoker.streams.compiler.frames import TableFrame
 from stoker.streams.compiler.join_columns import FOUND, joined_columns
@@ -36,7 +36,7 @@ def _with_latest(rows: "DataFrame", table: TableFrame, latest: "DataFrame") -> "
     """A table that is small goes to every task, and no row of the stream has to move."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    found = latest.select(F.col(KEY).alias(_LOOKED_FOR), F.struct(*table.values).alias(FOUND))
+    found = latest.selectExpr(f"{KEY} AS {_LOOKED_FOR}", f"{struct_of(table.values)} AS {FOUND}")
     if table.rows <= SMALL:
         found = F.broadcast(found)
     return rows.join(found, [_LOOKED_FOR], "left")
@@ -52,11 +52,10 @@ def _as_of(rows: "DataFrame", table: TableFrame) -> "DataFrame":
     versions = table.versions
     if versions is None:
         versions = table.changes.withColumns({STREAM_TIME: F.unix_millis(TIMESTAMP), OFFSET: F.lit(0).cast("bigint")})
-    value = F.when(~F.col(DELETED), F.struct(*table.values)).alias("value")
+    value = f"IF({DELETED}, NULL, {struct_of(table.values)})"
+    version = f"struct({STREAM_TIME} AS time, {OFFSET} AS offset, {value} AS value)"
     listed = versions.groupBy(F.col(KEY).alias(_LOOKED_FOR)).agg(
-        F.array_sort(
-            F.collect_list(F.struct(F.col(STREAM_TIME).alias("time"), F.col(OFFSET).alias("offset"), value))
-        ).alias("_versions")
+        F.expr(f"array_sort(collect_list({version})) AS _versions")
     )
     if table.rows <= SMALL:
         listed = F.broadcast(listed)

@@ -3,7 +3,17 @@
 from typing import TYPE_CHECKING, Any
 
 from stoker.streams import nodes
-from stoker.streams.columns import BEFORE, DELETED, HEADERS, KEY, TIMESTAMP, WINDOW_END, WINDOW_START, values_of
+from stoker.streams.columns import (
+    BEFORE,
+    DELETED,
+    HEADERS,
+    KEY,
+    TIMESTAMP,
+    WINDOW_END,
+    WINDOW_START,
+    struct_of,
+    values_of,
+)
 from stoker.streams.compiler.batch import Batch
 from stoker.streams.expressions import column
 from stoker.streams.windows import SessionWindow
@@ -30,15 +40,15 @@ def records(batch: Batch, sink: nodes.ToTopic, *, as_text: bool = False) -> "Dat
     from pyspark.sql import functions as F  # noqa: N812
 
     rows, values = output_rows(batch, sink.parent)
-    value: Column = F.col("value") if values == ["value"] else F.struct(*values)
+    value = "value" if values == ["value"] else struct_of(values)
     key = F.col(KEY) if sink.key_expression is None else column(sink.key_expression, rows)
     if sink.windowed_key:
         key = _windowed_key(key, sink)
     elif isinstance(sink.parent, nodes.TableNode) and sink.parent.is_windowed:
         rows = rows.where(~F.col(DELETED))  # a null for the key does not say which window is gone
     if DELETED in rows.columns:
-        value = F.when(~F.col(DELETED), value)
-    chosen: list[Any] = [key.alias("key"), value.alias("value"), F.col(TIMESTAMP).alias("timestamp")]
+        value = f"IF({DELETED}, NULL, {value})"
+    chosen: list[Any] = [key.alias("key"), F.expr(f"{value} AS value"), F.expr(f"{TIMESTAMP} AS timestamp")]
     if sink.headers is not None:
         chosen.append(column(sink.headers, rows).alias("headers"))
     elif HEADERS in rows.columns:

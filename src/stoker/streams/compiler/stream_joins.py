@@ -7,7 +7,7 @@ meet follows from their own times and the stream times at which they came, not f
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from stoker.streams.columns import DELETED, KEY, OFFSET, PARTITION, STREAM_TIME, TIMESTAMP, values_of
+from stoker.streams.columns import DELETED, KEY, OFFSET, PARTITION, STREAM_TIME, TIMESTAMP, quoted, struct_of, values_of
 from stoker.streams.compiler.batch import Batch, by_partition
 from stoker.streams.compiler.join_columns import FOUND, HAS_LEFT, joined_columns
 from stoker.streams.nodes import Node, StreamJoin
@@ -55,8 +55,8 @@ def _side(batch: Batch, node: StreamJoin, parent: Node, side: str) -> _Side:
 
     def made() -> "DataFrame":
         wanted = rows if comes_alone else rows.where(F.col(KEY).isNotNull())
-        row = F.struct(*columns).alias(_ROW)
-        return wanted.select(KEY, F.unix_millis(TIMESTAMP).alias(_TIME), row, PARTITION, F.lit(False).alias(DELETED))
+        row = f"{struct_of(columns)} AS {_ROW}"
+        return wanted.selectExpr(KEY, f"unix_millis({TIMESTAMP}) AS {_TIME}", row, PARTITION, f"false AS {DELETED}")
 
     keeps = (F.col(_TIME) >= batch.since(node.name, _retention(node))) & F.col(KEY).isNotNull()
     new = batch.changes(parent, store, made, keeps)
@@ -137,16 +137,13 @@ def _unmatched(
 
 def _rows(matches: "DataFrame", left: list[str], right: list[str], node: StreamJoin) -> "DataFrame":
     """The time of a pair is the later one of the two."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    rows = matches.select(
-        *[F.col(f"_left.{name}").alias(name) for name in left],
-        F.when(F.col("_right").isNotNull(), F.struct(*[f"_right.{name}" for name in right])).alias(FOUND),
-        F.when(F.col("_left").isNotNull(), True).alias(HAS_LEFT),
+    found = ", ".join(f"_right.{quoted(name)}" for name in right)
+    rows = matches.selectExpr(
+        *[f"_left.{quoted(name)}" for name in left],
+        f"IF(_right IS NOT NULL, struct({found}), NULL) AS {FOUND}",
+        f"IF(_left IS NOT NULL, true, NULL) AS {HAS_LEFT}",
         KEY,
-        F.greatest(f"_left.{TIMESTAMP}", f"_right.{TIMESTAMP}").alias(TIMESTAMP),
-        F.coalesce(f"_left.{PARTITION}", f"_right.{PARTITION}").alias(PARTITION),
-        F.coalesce(f"_left.{OFFSET}", f"_right.{OFFSET}").alias(OFFSET),
-        F.greatest(f"_left.{STREAM_TIME}", f"_right.{STREAM_TIME}").alias(STREAM_TIME),
+        *[f"greatest(_left.{name}, _right.{name}) AS {name}" for name in (TIMESTAMP, STREAM_TIME)],
+        *[f"coalesce(_left.{name}, _right.{name}) AS {name}" for name in (PARTITION, OFFSET)],
     )
     return joined_columns(rows, left, right, node.columns)

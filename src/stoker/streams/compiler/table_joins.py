@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from stoker.streams.columns import BEFORE, DELETED, KEY, PARTITION, TIMESTAMP, values_of
+from stoker.streams.columns import BEFORE, DELETED, KEY, PARTITION, TIMESTAMP, quoted, struct_of, values_of
 from stoker.streams.compiler.aggregation import still_counts, stored_table
 from stoker.streams.compiler.batch import Batch
 from stoker.streams.compiler.frames import TableFrame
@@ -31,17 +31,14 @@ def joined(batch: Batch, node: TableJoin) -> TableFrame:
         wanted = touched.select(*keys)
         now = _joined(left.after(wanted), right, node, wanted if node.foreign_key is None else None)
         now = now.withColumn("_is_there", F.lit(True))
-        like = touched.join(now, keys, "left").select(
-            *keys,
-            *values,
-            F.coalesce(TIMESTAMP, _CHANGED_AT).alias(TIMESTAMP),
+        like = touched.join(now, keys, "left").selectExpr(
+            *map(quoted, [*keys, *values]),
+            f"coalesce({TIMESTAMP}, {_CHANGED_AT}) AS {TIMESTAMP}",
             PARTITION,
-            F.col("_is_there").isNull().alias(DELETED),
+            f"_is_there IS NULL AS {DELETED}",
         )
-        before = store.rows_before(like).select(
-            *keys, F.struct(*values).alias(BEFORE), F.col(PARTITION).alias("_place")
-        )
-        rows = like.join(before, keys, "left").where(~F.col(DELETED) | F.col(BEFORE).isNotNull())
+        before = store.rows_before(like).selectExpr(*keys, f"{struct_of(values)} AS {BEFORE}", f"{PARTITION} AS _place")
+        rows = like.join(before, keys, "left").where(f"NOT {DELETED} OR {BEFORE} IS NOT NULL")
         return rows.withColumn(PARTITION, F.coalesce(PARTITION, "_place")).drop("_place")
 
     aggregate = windowed_by(node.left)
@@ -69,11 +66,8 @@ def _joined(rows: "DataFrame", right: TableFrame, node: TableJoin, touched: "Dat
     from pyspark.sql import functions as F  # noqa: N812
 
     how = {"inner": "inner", "left": "left", "outer": "full"}[node.how]
-    others = right.after(touched).select(
-        *right.keys,
-        F.struct(*right.values).alias(FOUND),
-        F.col(TIMESTAMP).alias("_time"),
-        F.col(PARTITION).alias("_place"),
+    others = right.after(touched).selectExpr(
+        *right.keys, f"{struct_of(right.values)} AS {FOUND}", f"{TIMESTAMP} AS _time", f"{PARTITION} AS _place"
     )
     left = values_of(name for name in rows.columns if name not in right.keys)
     rows = rows.withColumn(HAS_LEFT, F.lit(True))
@@ -82,9 +76,7 @@ def _joined(rows: "DataFrame", right: TableFrame, node: TableJoin, touched: "Dat
     else:
         others = others.withColumnRenamed(KEY, _FOREIGN)
         both = rows.withColumn(_FOREIGN, column(node.foreign_key, rows)).join(others, [_FOREIGN], how).drop(_FOREIGN)
-    both = both.withColumn(TIMESTAMP, F.greatest(TIMESTAMP, "_time")).withColumn(
-        PARTITION, F.coalesce(PARTITION, "_place")
-    )
+    both = both.withColumns({TIMESTAMP: F.greatest(TIMESTAMP, "_time"), PARTITION: F.coalesce(PARTITION, "_place")})
     windows = [name for name in right.keys if name != KEY]
     kept = both.drop("_time", "_place").withColumnsRenamed({name: f"_{name}" for name in windows})
     made = joined_columns(kept, left, right.values, node.columns)

@@ -15,11 +15,12 @@ from stoker.streams.columns import (
     STREAM_TIME,
     TIMESTAMP,
     WINDOW_END,
+    struct_of,
     values_of,
 )
-from stoker.streams.compiler.aggregation import merged, stored_table
+from stoker.streams.compiler.aggregation import merged, only, stored_table
 from stoker.streams.compiler.batch import Batch, by_partition
-from stoker.streams.compiler.frames import VERSION, TableFrame
+from stoker.streams.compiler.frames import TableFrame
 from stoker.streams.compiler.grouping import with_key
 from stoker.streams.compiler.stateless import select
 from stoker.streams.compiler.stateless import source as rows_of
@@ -61,14 +62,14 @@ def _latest(batch: Batch, node: nodes.TableNode, store: Store, rows: "DataFrame"
     values = values_of(rows.columns)
 
     def changed() -> "DataFrame":
-        plain = [*values, TIMESTAMP, PARTITION, DELETED]
-        latest = F.max_by(F.struct(*plain), F.struct(STREAM_TIME, PARTITION, OFFSET)).alias("_latest")
+        plain = struct_of([*values, TIMESTAMP, PARTITION, DELETED])
+        latest = F.expr(f"max_by({plain}, {struct_of([STREAM_TIME, PARTITION, OFFSET])}) AS _latest")
         new = rows.groupBy(KEY).agg(latest).select(KEY, "_latest.*")
-        old = store.rows_before(new).select(KEY, F.struct(*values).alias(BEFORE))
-        return new.join(old, [KEY], "left").where(~F.col(DELETED) | F.col(BEFORE).isNotNull())
+        old = store.rows_before(new).selectExpr(KEY, f"{struct_of(values)} AS {BEFORE}")
+        return new.join(old, [KEY], "left").where(f"NOT {DELETED} OR {BEFORE} IS NOT NULL")
 
     table = stored_table(batch, node, store, [KEY], values, changed)
-    return replace(table, versions=rows.select(*VERSION, *values))
+    return replace(table, versions=rows)
 
 
 def filtered(batch: Batch, node: nodes.TableFilter) -> TableFrame:
@@ -203,8 +204,8 @@ def _derived(
         keys=table.keys,
         values=values,
         changes=changes,
-        before=lambda wanted: convert(table.before(wanted)).select(*plain),
-        after=lambda wanted: convert(table.after(wanted)).select(*plain),
+        before=lambda wanted: only(convert(table.before(wanted)), plain),
+        after=lambda wanted: only(convert(table.after(wanted)), plain),
         rows=table.rows,
         is_changed=table.is_changed,
     )

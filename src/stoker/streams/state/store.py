@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from stoker.streams.columns import BEFORE, DELETED, quoted
+from stoker.streams.columns import BEFORE, DELETED, struct_of
 from stoker.streams.state.directory import StateDirectory
 from stoker.streams.state.manifest import StoreFiles
 
@@ -88,8 +88,8 @@ class Store:
         if keys is not None:
             rows = rows.join(keys, self._keys, "left_semi")
         if place is not None:
-            others = ", ".join(quoted(name) for name in schema.names if name not in self._keys)
-            latest = F.expr(f"max_by(struct({others}), {place}) AS _latest")
+            others = struct_of(name for name in schema.names if name not in self._keys)
+            latest = F.expr(f"max_by({others}, {place}) AS _latest")
             rows = rows.groupBy(*self._keys).agg(latest).select(*self._keys, "_latest.*")
         # Of a row that has changed the condition is one for what it is now: where it is one of the keys Spark looks before.
         rows = rows.where(f"NOT {DELETED}").drop(DELETED)
