@@ -5,7 +5,6 @@ they are made of rows (`partial`), how the state so far and that of new rows bec
 All of it is Spark SQL.
 """
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -14,6 +13,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from stoker.streams.columns import KEY, WINDOW
 from stoker.streams.errors import InvalidTopology
 
 STATE: Final = "_state"
@@ -22,6 +22,8 @@ ORDER: Final = "_order"
 _MOST_COLLECTED: Final = 1000
 """As in ksqlDB: what is collected has to have an end."""
 _DIALECT: Final = "spark"
+_OF_GROUPS: Final = (KEY, *WINDOW)
+"""Columns that a group has as well as its rows."""
 
 
 class Function(NamedTuple):
@@ -38,7 +40,8 @@ class Function(NamedTuple):
 _ADD: Final = "coalesce({o} + {n}, {o}, {n})"
 _LATER: Final = "CASE WHEN {o_order} IS NULL OR {n_order} > {o_order} THEN {n} ELSE {o} END"
 _EARLIER: Final = "CASE WHEN {o_order} IS NULL OR {n_order} < {o_order} THEN {n} ELSE {o} END"
-_SORTED: Final = f"transform(array_sort(collect_list(struct({ORDER} AS at, {{x}} AS item))), each -> each.item)"
+_LISTED: Final = f"collect_list(struct({ORDER} AS at, {{x}} AS item)) FILTER (WHERE {{x}} IS NOT NULL)"
+_SORTED: Final = f"transform(array_sort({_LISTED}), each -> each.item)"
 _VARIANCE: Final = "({squares} - {sum} * {sum} / {count}) / ({count} - 1)"
 
 FUNCTIONS: Final[Mapping[str, Function]] = {
@@ -55,10 +58,10 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
         {"value": _EARLIER, "order": "least({o}, {n})"}, "{value}", {}, "the value that came first, nulls apart"),
     "collect_list": Function(
         {"list": f"slice({_SORTED}, 1, {_MOST_COLLECTED})"},
-        {"list": f"slice(concat(coalesce({{o}}, array()), {{n}}), 1, {_MOST_COLLECTED})"}, "{list}", {}, f"the first {_MOST_COLLECTED} values, in order"),
+        {"list": f"slice(concat(coalesce({{o}}, array()), {{n}}), 1, {_MOST_COLLECTED})"}, "{list}", {}, f"the first {_MOST_COLLECTED} values in the order in which they came, nulls apart"),
     "collect_set": Function(
         {"set": f"slice(array_sort(collect_set({{x}})), 1, {_MOST_COLLECTED})"},
-        {"set": f"slice(array_distinct(concat(coalesce({{o}}, array()), {{n}})), 1, {_MOST_COLLECTED})"}, "{set}", {}, f"the first {_MOST_COLLECTED} different values"),
+        {"set": f"slice(array_distinct(concat(coalesce({{o}}, array()), {{n}})), 1, {_MOST_COLLECTED})"}, "array_sort({set})", {}, f"the first {_MOST_COLLECTED} different values, sorted"),
     "count_distinct": Function(
         {"sketch": "hll_sketch_agg({x})"}, {"sketch": "coalesce(hll_union({o}, {n}), {o}, {n})"}, "coalesce(hll_sketch_estimate({sketch}), 0)", {}, "about how many different values (HyperLogLog, within 2 %)"),
     "topk": Function(
@@ -150,25 +153,41 @@ def _result(name: str, sql: str, calls: list[Call], subtractable: bool) -> str:
         tree = sqlglot.parse_one(sql, dialect=_DIALECT)
     except SqlglotError as error:
         raise InvalidTopology(f"{name}={sql!r} is no expression: {str(error).splitlines()[0]}") from None
-    found = 0
+    known = len(calls)
 
     def replaced(node: exp.Expr) -> exp.Expr:
-        nonlocal found
-        function = _name_of(node)
+        if isinstance(node, exp.Window):
+            raise InvalidTopology(
+                f"{name}={sql!r}: OVER is of rows that are all there; window(...) makes windows of time"
+            )
+        counted = node.this if isinstance(node, exp.Filter) else node
+        function = _name_of(counted)
         if function is None:
             return node
-        found += 1
-        call = _call(name, sql, node, function, len(calls), subtractable)
-        calls.append(call)
-        return sqlglot.parse_one(call.final(STATE), dialect=_DIALECT)
+        arguments = _arguments(counted)
+        if isinstance(node, exp.Filter):
+            arguments = _filtered(arguments, node.expression.this)
+        calls.append(_call(f"{name}={sql!r}", function, arguments, len(calls), subtractable))
+        return sqlglot.parse_one(calls[-1].final(STATE), dialect=_DIALECT)
 
     result = tree.transform(replaced)
-    if not found:
+    if len(calls) == known:
         raise InvalidTopology(
             f"{name}={sql!r} has no aggregate function: what is it to be for the many rows of a key? "
             f"The functions are: {', '.join(FUNCTIONS)}"
         )
+    alone = [each.name for each in result.find_all(exp.Column) if each.table != STATE and each.name not in _OF_GROUPS]
+    if alone:
+        raise InvalidTopology(
+            f"{name}={sql!r}: {alone[0]} is of a row, and a key has many. Put it into an aggregate function, such as latest({alone[0]})"
+        )
     return str(result.sql(dialect=_DIALECT))
+
+
+def _filtered(arguments: list[exp.Expr], condition: exp.Expr) -> list[exp.Expr]:
+    """`FILTER (WHERE condition)`: what does not meet it is null, which no function counts."""
+    first = exp.Literal.number(1) if not arguments or isinstance(arguments[0], exp.Star) else arguments[0]
+    return [exp.Case(ifs=[exp.If(this=condition.copy(), true=first.copy())]), *arguments[1:]]
 
 
 def _name_of(node: exp.Expr) -> str | None:
@@ -183,24 +202,30 @@ def _name_of(node: exp.Expr) -> str | None:
     if name in FUNCTIONS:
         return name
     if isinstance(node, exp.AggFunc):
-        close = difflib.get_close_matches(name, FUNCTIONS, n=3) or list(FUNCTIONS)
         raise InvalidTopology(
-            f"the aggregate {name} cannot be carried from one micro-batch to the next. The functions are: {', '.join(close)}"
+            f"the aggregate {name} cannot be carried from one micro-batch to the next. The functions are: {', '.join(FUNCTIONS)}"
         )
     return None
 
 
-def _call(name: str, sql: str, node: exp.Expr, function: str, number: int, subtractable: bool) -> Call:
-    arguments = [*node.expressions] if isinstance(node, exp.Anonymous) else _arguments(node)
+def _call(where: str, function: str, arguments: list[exp.Expr], number: int, subtractable: bool) -> Call:
     if function == "count" and arguments and isinstance(arguments[0], exp.Distinct):
         function, arguments = "count_distinct", list(arguments[0].expressions)
+    if arguments and isinstance(arguments[0], exp.Distinct):
+        raise InvalidTopology(
+            f"{where}: of different values there are count(DISTINCT ...), collect_set(...) and topkdistinct(...), not {function}"
+        )
+    if any(_name_of(each) for argument in arguments for each in argument.walk()):
+        raise InvalidTopology(
+            f"{where}: an aggregate of an aggregate needs two: to_stream() of the one, grouped again, makes the other"
+        )
     if subtractable and not FUNCTIONS[function].subtract:
         able = [each for each, found in FUNCTIONS.items() if found.subtract]
         raise InvalidTopology(
-            f"{name}={sql!r}: {function} of a table cannot take a row out again when it changes. Of tables there are: {', '.join(able)}"
+            f"{where}: {function} of a table cannot take a row out again when it changes. Of tables there are: {', '.join(able)}"
         )
     if not arguments and function != "count":
-        raise InvalidTopology(f"{name}={sql!r}: {function} needs an argument")
+        raise InvalidTopology(f"{where}: {function} needs an argument")
     texts = [each.sql(dialect=_DIALECT) for each in arguments]
     return Call(
         number=number,
@@ -211,4 +236,6 @@ def _call(name: str, sql: str, node: exp.Expr, function: str, number: int, subtr
 
 
 def _arguments(node: exp.Expr) -> list[exp.Expr]:
+    if isinstance(node, exp.Anonymous):
+        return list(node.expressions)
     return [each for each in (node.args.get("this"), *node.expressions) if isinstance(each, exp.Expr)]
