@@ -112,7 +112,7 @@ def is_good(number: int) -> bool:
 @pytest.fixture(scope="module")
 def shop(records: Records, spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
     """Has read COUNT orders, of which the last are late."""
-    pipeline = Pipeline(records=records, spark=spark, place=tmp_path_factory.mktemp("shop"))
+    pipeline = Pipeline(records=records, spark=spark, place=tmp_path_factory.mktemp("the shop, 100%"))
     records.create(pipeline.topic("orders"), pipeline.topic("customers"), partitions=2)
     for number in range(KNOWN):
         records.send(pipeline.topic("customers"), key(number), {"name": f"name of {number}"}, NOON)

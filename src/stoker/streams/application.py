@@ -3,7 +3,7 @@
 import signal
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from stoker.streams import nodes
@@ -192,8 +192,11 @@ class Streams:
                 self.start(http=http)
                 while not is_stopped.is_set() and not self.wait(0.5):
                     pass
-        finally:
-            self.stop()
+        except BaseException:
+            with suppress(ApplicationFailed):  # which is told already
+                self.stop()
+            raise
+        self.stop()
 
     def _run_until_end(self) -> None:
         """Topics that it writes itself (`through`) may have got something in the meantime."""

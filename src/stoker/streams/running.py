@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import threading
 import time
 from dataclasses import dataclass, field
@@ -58,6 +59,8 @@ MOST_ROWS: Final = 1_000_000
 _SHUFFLE: Final = "spark.sql.shuffle.partitions"
 _CUT: Final = ("spark.sql.files.minPartitionNum", "spark.sql.leafNodeDefaultParallelism")
 """What is as many as there are cores unless it is said: tasks that read files."""
+_RAISED: Final = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt|Iteration)\b")
+"""The line of a traceback that has the error."""
 _COMMIT_SECONDS: Final = 10.0
 
 
@@ -447,4 +450,7 @@ def _reason(text: str) -> str:
     """What went wrong, of the many lines that Spark and Python make of it: the last error of Python, else Spark's first line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     ours = [line for line in lines if line.startswith(("stoker.", "pyspark.errors")) and ": " in line]
-    return ours[-1].split(": ", 1)[1] if ours else (lines[0] if lines else "unknown")
+    if ours:
+        return ours[-1].split(": ", 1)[1]
+    raised = [line for line in lines if _RAISED.match(line)] if any("Traceback" in line for line in lines) else []
+    return raised[-1] if raised else (lines[0] if lines else "unknown")

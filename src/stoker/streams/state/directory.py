@@ -57,7 +57,7 @@ class StateDirectory:
             path = Path(urlsplit(text).path if text.startswith("file:") else text).absolute()
             self._files: fs.FileSystem = fs.LocalFileSystem()
             self._path = str(path)
-            self.uri = path.as_uri()
+            self.uri = f"file://{path}"  # as Hadoop takes it: nothing is escaped, not even a space
         else:
             self._files, self._path = fs.FileSystem.from_uri(text)
             self.uri = text.rstrip("/")
