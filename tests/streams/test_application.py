@@ -477,7 +477,12 @@ ORDER: Final = json.dumps(
 
 
 def test_two_applications_in_one_session(
-    broker: str, registry: RegistryProcess, spark: "SparkSession", records: Records, tmp_path: Path
+    broker: str,
+    registry: RegistryProcess,
+    spark: "SparkSession",
+    records: Records,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
     """Avro in and out by the registry; both run at once, write to one directory of files, and are stopped one after the other."""
     from confluent_kafka.schema_registry import SchemaRegistryClient
@@ -485,6 +490,7 @@ def test_two_applications_in_one_session(
     from confluent_kafka.serialization import MessageField, SerializationContext
 
     client = SchemaRegistryClient({"url": registry.url})
+    request.addfinalizer(client.close)
     encode = AvroSerializer(client, ORDER)
     decode = AvroDeserializer(client)
     records.create("two-orders", partitions=2)
