@@ -21,7 +21,9 @@ def kafka_streams() -> Iterator[KafkaStreamsPeer]:
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a broker, a process of its own, for all tests that use topics of their own."""
-    with BrokerProcess(tmp_path_factory.mktemp("broker") / "data") as process:
+    # Records of the tests are of long ago, and must stay.
+    options = {"log.retention.ms": -1}
+    with BrokerProcess(tmp_path_factory.mktemp("broker") / "data", options=options) as process:
         yield process.bootstrap_servers
 
 

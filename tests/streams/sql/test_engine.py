@@ -99,7 +99,7 @@ class Shop:
 
 @pytest.fixture(scope="module")
 def shop(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
-    with BrokerProcess(tmp_path_factory.mktemp("broker") / "data") as broker:
+    with BrokerProcess(tmp_path_factory.mktemp("broker") / "data", options={"log.retention.ms": -1}) as broker:
         with RegistryProcess(broker.bootstrap_servers) as registry:
             made = Shop(broker.bootstrap_servers, registry, tmp_path_factory.mktemp("state"), spark)
             made.send(*FIRST_ORDERS)

@@ -157,7 +157,9 @@ class StateDirectory:
 
     def manifest_versions(self) -> list[tuple[int, int]]:
         """By batch, newest first; one that is written again, by a second attempt or after a reset, is another version."""
-        found = self._files.get_file_info(fs.FileSelector(f"{self._path}/manifests", allow_not_found=True))
+        selector = fs.FileSelector(f"{self._path}/manifests", allow_not_found=True)
+        # A directory that is changed while it is listed may seem to be empty.
+        found = self._files.get_file_info(selector) or self._files.get_file_info(selector)
         numbers = [(each.base_name.removesuffix(".json"), each.mtime_ns or 0) for each in found]
         return sorted(((int(batch), written) for batch, written in numbers if batch.isdecimal()), reverse=True)
 
