@@ -85,7 +85,7 @@ class GroupedStream:
         return self._aggregated({}, nodes.Fold(initial=initial, step=step, schema=schema), store, "aggregate")
 
     def reduce(
-        self, step: Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]], *, store: str | None = None
+        self, step: Callable[[dict[str, Any], dict[str, Any]], dict[str, Any] | None], *, store: str | None = None
     ) -> "Table":
         """By Python: the row so far and the next one give the row so far. Of tumbling and hopping windows alone."""
         return self._aggregated({}, nodes.Fold(initial=None, step=step, schema=None), store, "reduce")
