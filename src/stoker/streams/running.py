@@ -286,7 +286,7 @@ class Running:
             spark.conf.set(name, value)  # Spark has taken some of them from its checkpoint
         ranges = _ranges(frame)
         offsets = {topic: {str(each): found.end for each, found in parts.items()} for topic, parts in ranges.items()}
-        inputs = KafkaInputs(self._access, self._sources, ranges, self._directory, number)
+        inputs = KafkaInputs(self._access, self._sources, ranges, self._directory, number, self._most_rows)
         return execution.run(spark, number, inputs, offsets)
 
     def _starting(self) -> str:
