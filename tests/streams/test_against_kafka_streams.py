@@ -10,11 +10,12 @@ import pytest
 
 from stoker.streams.application import Streams
 from stoker.streams.nodes import ToTopic
+from stoker.streams.state.views import StoreView
 from stoker.streams.test_driver import TestDriver
 from tests.streams.inputs import INPUTS, SHORT, Records, at, by_stream_time, edges
 from tests.streams.kafka_streams import KafkaStreamsPeer, WindowedKey
 from tests.streams.test_kafka_streams_peer import HOUR, MINUTE, SECOND, deleted, order, payment, row
-from tests.streams.topologies import TOPOLOGIES, Outcome, counted, ours, theirs
+from tests.streams.topologies import STORES, TOPOLOGIES, Outcome, counted, ours, theirs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -146,6 +147,10 @@ def run(spark: "SparkSession", cases: Mapping[str, Case], batches: Mapping[str, 
                     driver.send(f"{prefixes[name]}{each.topic}", value, key=each.key, timestamp=each.timestamp)
             driver.run()
         written = {sink.topic: driver.read(sink.topic) for sink in driver.topology.sinks if isinstance(sink, ToTopic)}
+        stores = {
+            name: {store: stored(driver.store(f"{prefixes[name]}{store}")) for store in STORES.get(case.topology, ())}
+            for name, case in cases.items()
+        }
     return {
         name: ours(
             case.topology,
@@ -154,8 +159,17 @@ def run(spark: "SparkSession", cases: Mapping[str, Case], batches: Mapping[str, 
                 for topic, found in written.items()
                 if topic.startswith(prefixes[name])
             },
+            stores[name],
         )
         for name, case in cases.items()
+    }
+
+
+def stored(store: StoreView) -> dict[Any, Any]:
+    """A number where it counts or sums, as in Kafka Streams."""
+    return {
+        each.key: next(iter(each.value.values())) if isinstance(each.value, dict) else each.value
+        for each in store.all()
     }
 
 

@@ -37,7 +37,7 @@ def table(app: Streams, topic: str) -> Table:
 
 def word_count(app: Streams, topic: Callable[[str], str]) -> None:
     words = stream(app, topic("text-input")).flat_map(r"split(lower(line), '\\W+')", "word").filter("length(word) > 0")
-    words.group_by("word").count().to(topic("word-counts"))
+    words.group_by("word").count(store=topic("word-counts-store")).to(topic("word-counts"))
 
 
 def order_processing(app: Streams, topic: Callable[[str], str]) -> None:
@@ -57,8 +57,10 @@ def merge(app: Streams, topic: Callable[[str], str]) -> None:
 
 def stateful(app: Streams, topic: Callable[[str], str]) -> None:
     grouped = stream(app, topic("order-events")).group_by_key()
-    grouped.count().to(topic("order-counts"))
-    spend = grouped.aggregate(0.0, lambda _, order, spend: spend + order["amount"], "double")
+    grouped.count(store=topic("order-count-store")).to(topic("order-counts"))
+    spend = grouped.aggregate(
+        0.0, lambda _, order, spend: spend + order["amount"], "double", store=topic("spend-store")
+    )
     spend.select(spend="value").to(topic("spend"))
     grouped.reduce(lambda largest, order: order if order["amount"] > largest["amount"] else largest).to(
         topic("max-order")
@@ -185,23 +187,31 @@ EVENTS: Final = frozenset(
 )
 """Those whose every result counts; of others, the tables that come of them."""
 
+STORES: Final = {
+    "word-count": ("word-counts-store",),
+    "stateful": ("order-count-store", "spend-store"),
+}
+"""By topology, stores that are asked for all they have."""
+
 Outcome = dict[str, Any]
-"""By topic, a table, or how often there is each event."""
+"""By topic, a table, or how often there is each event; by store, what is in it."""
 
 
 def theirs(topology: str, results: Results) -> Outcome:
     topics = sorted({record.topic for record in results.records})
     if topology in EVENTS:
         return {topic: counted(results.changes(topic)) for topic in topics}
-    return plain({topic: results.latest(topic) for topic in topics})
+    stores = {name: results.stores[name] for name in STORES.get(topology, ())}
+    return plain({topic: results.latest(topic) for topic in topics} | stores)
 
 
-def ours(topology: str, records: Mapping[str, list[Record]]) -> Outcome:
+def ours(topology: str, records: Mapping[str, list[Record]], stores: Outcome) -> Outcome:
     changes = {topic: [(identity(each), content(each)) for each in found] for topic, found in records.items()}
     if topology in EVENTS:
         return {topic: counted(found) for topic, found in changes.items() if found}
     latest = {topic: dict(found) for topic, found in changes.items()}
-    return plain({topic: {key: value for key, value in found.items() if value} for topic, found in latest.items()})
+    tables = {topic: {key: value for key, value in found.items() if value} for topic, found in latest.items()}
+    return plain(tables | stores)
 
 
 def counted(changes: Iterable[tuple[Key, Value | None]]) -> Counter[tuple[Key, str]]:
