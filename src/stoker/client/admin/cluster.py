@@ -1,18 +1,11 @@
 """The cluster itself: its id, its brokers, its controller."""
 
 from dataclasses import dataclass
-from typing import Final
 
+from stoker.client.admin.quorum import describe_quorum
 from stoker.client.cluster import Cluster
-from stoker.client.errors import UnsupportedByBroker
-from stoker.wire.messages.describe_quorum import (
-    DescribeQuorumRequest,
-    DescribeQuorumResponse,
-    PartitionData,
-    TopicData,
-)
-
-_METADATA_TOPIC: Final = "__cluster_metadata"
+from stoker.client.errors import KafkaRefused, UnsupportedByBroker, raise_if_refused
+from stoker.client.targets import CONTROLLER
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,6 +15,17 @@ class BrokerDescription:
     port: int
     rack: str | None
     is_controller: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RegisteredBroker:
+    """`is_fenced` is one that is stopped or has not caught up: it leads nothing, and clients do not hear of it."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+    is_fenced: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,12 +59,29 @@ def describe_cluster(cluster: Cluster) -> ClusterDescription:
 
 def _quorum_leader(cluster: Cluster) -> int | None:
     """Who really is the controller: in KRaft, brokers tell their clients any broker, for all hand requests on (KIP-631)."""
-    partition = PartitionData(partition_index=0)
-    request = DescribeQuorumRequest(topics=[TopicData(topic_name=_METADATA_TOPIC, partitions=[partition])])
     try:
-        answer = cluster.send(request, DescribeQuorumResponse)
-    except UnsupportedByBroker:  # a cluster with ZooKeeper
+        return describe_quorum(cluster).leader_id
+    except (UnsupportedByBroker, KafkaRefused):  # a cluster with ZooKeeper, or one who may not know
         return None
-    if answer.error_code or not answer.topics or answer.topics[0].partitions[0].error_code:
-        return None
-    return answer.topics[0].partitions[0].leader_id
+
+
+def unregister_broker(cluster: Cluster, node_id: int) -> None:
+    """Forget a broker that is stopped for good, so that no replicas are placed on it (KIP-1073). Raises KafkaRefused."""
+    from stoker.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+
+    answer = cluster.send(UnregisterBrokerRequest(broker_id=node_id), UnregisterBrokerResponse, to=CONTROLLER)
+    raise_if_refused(answer.error_code, answer.error_message)
+
+
+def registered_brokers(cluster: Cluster) -> tuple[RegisteredBroker, ...]:
+    """All brokers that the controller knows, those that are not running too. Raises KafkaRefused."""
+    from stoker.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+
+    answer = cluster.send(DescribeClusterRequest(include_fenced_brokers=True), DescribeClusterResponse)
+    raise_if_refused(answer.error_code, answer.error_message)
+    return tuple(
+        RegisteredBroker(
+            node_id=each.broker_id, host=each.host, port=each.port, rack=each.rack, is_fenced=each.is_fenced
+        )
+        for each in answer.brokers
+    )

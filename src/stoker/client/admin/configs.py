@@ -1,6 +1,6 @@
 """Configs of topics, brokers and groups: what they are, where they come from, and how to set them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final, NamedTuple
@@ -136,6 +136,13 @@ def alter_configs(
     cluster: Cluster, resource: Resource, alterations: Sequence[Alteration], *, validate_only: bool = False
 ) -> None:
     """Change some configs of a resource and leave the others, all or nothing. Raises KafkaRefused."""
+    alter_configs_of(cluster, {resource: alterations}, validate_only=validate_only)
+
+
+def alter_configs_of(
+    cluster: Cluster, alterations: Mapping[Resource, Sequence[Alteration]], *, validate_only: bool = False
+) -> None:
+    """The same for many resources, one after the other: the first that is refused ends it. Raises KafkaRefused."""
     from stoker.wire.messages.incremental_alter_configs import (
         AlterableConfig,
         AlterConfigsResource,
@@ -143,20 +150,21 @@ def alter_configs(
         IncrementalAlterConfigsResponse,
     )
 
-    altered = AlterConfigsResource(
-        resource_type=resource.type,
-        resource_name=resource.name,
-        configs=[
-            AlterableConfig(name=each.name, config_operation=each.operation, value=each.value) for each in alterations
-        ],
-    )
-    answer = cluster.send(
-        IncrementalAlterConfigsRequest(resources=[altered], validate_only=validate_only),
-        IncrementalAlterConfigsResponse,
-        to=_responsible_for(resource),
-        error_of=lambda answer: answer.responses[0].error_code,
-    )
-    raise_if_refused(answer.responses[0].error_code, answer.responses[0].error_message)
+    for resource, changes in alterations.items():
+        altered = AlterConfigsResource(
+            resource_type=resource.type,
+            resource_name=resource.name,
+            configs=[
+                AlterableConfig(name=each.name, config_operation=each.operation, value=each.value) for each in changes
+            ],
+        )
+        answer = cluster.send(
+            IncrementalAlterConfigsRequest(resources=[altered], validate_only=validate_only),
+            IncrementalAlterConfigsResponse,
+            to=_responsible_for(resource),
+            error_of=lambda answer: answer.responses[0].error_code,
+        )
+        raise_if_refused(answer.responses[0].error_code, answer.responses[0].error_message)
 
 
 def _responsible_for(resource: Resource) -> Target:
