@@ -21,6 +21,10 @@ def main() -> None:
             sys.exit(broker(sys.argv[2:]))
         if sys.stdout is None:
             sys.exit("stoker: standard output is closed")
+        if sys.argv[1:2] and sys.argv[1].startswith("kafka-"):  # Kafka's own tools read their options by themselves
+            from stoker.kafka_tools.running import run
+
+            sys.exit(run(sys.argv[1], sys.argv[2:]))
         from stoker.cli.application import application
 
         application()

@@ -10,6 +10,8 @@ from typer.main import get_command
 from stoker import __version__
 from stoker.cli.failure import reported
 from stoker.cli.values import read_plainly
+from stoker.settings.current import settings_file
+from stoker.settings.definitions import FILE_FLAG, FILE_NAME, FILE_VARIABLE
 
 
 class Entry(NamedTuple):
@@ -33,7 +35,11 @@ ENTRIES: Final = {
     "schemas": Entry("List, register, check, compare and delete schemas.", "stoker.cli.schemas"),
     "configs": Entry("Describe and alter the configs of topics, brokers and groups.", "stoker.cli.configs"),
     "records": Entry("Delete records from the start of partitions.", "stoker.cli.records"),
+    "cluster": Entry("Run an Apache Kafka cluster on this machine.", "stoker.cli.kafka_cluster"),
+    "config": Entry("Show where addresses come from: stoker.toml, variables, flags.", "stoker.cli.config"),
     "brokers": Entry("List the brokers of a cluster.", "stoker.cli.cluster", "brokers"),
+    "plan": Entry("Work out brokers, partitions, disks and executors for a load.", "stoker.cli.plan"),
+    "tools": Entry("Install and list Kafka's own tools: kafka-topics.sh and the others.", "stoker.cli.tools"),
     "cluster-id": Entry("Print the id of a cluster.", "stoker.cli.cluster", "cluster_id"),
 }
 
@@ -79,11 +85,23 @@ def _print_version(wanted: bool) -> None:
 
 @application.callback()
 def stoker(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    config_file: Annotated[
+        str | None,
+        typer.Option(
+            FILE_FLAG,
+            envvar=FILE_VARIABLE,
+            metavar="FILE",
+            show_default=f"the nearest {FILE_NAME} from here upwards",
+            help="The file that names addresses; an empty name: none.",
+        ),
+    ] = None,
 ) -> None:
-    pass
+    if config_file is not None:
+        context.with_resource(settings_file(config_file))
 
 
 @application.command(
