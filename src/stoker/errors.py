@@ -14,6 +14,7 @@ StokerError
 ├── ClientError             client/errors.py
 ├── RegistryError           registry/errors.py
 ├── RegistryClientError     registry/client.py
+├── InvalidSettings         settings/errors.py
 ├── SparkError              spark/errors.py
 └── CommandFailed           cli/failure.py
 """

@@ -48,28 +48,30 @@ def complete_brokers(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_subjects(context: typer.Context, incomplete: str) -> list[str]:
-    from stoker.cli.registry_connection import DEFAULT_REGISTRY_URL
+    from stoker.cli.registry_connection import registry_settings
     from stoker.registry.client import RegistryClient
 
     try:
-        url = context.params.get("registry_url") or DEFAULT_REGISTRY_URL
-        with RegistryClient(url, user=context.params.get("user"), timeout=_PATIENCE_SECONDS) as registry:
+        named = registry_settings(context.params.get("registry_url"), context.params.get("user"))
+        url, user = str(named.registry_url.text), named.registry_user.text
+        with RegistryClient(url, user=user, timeout=_PATIENCE_SECONDS) as registry:
             return [name for name in registry.subjects() if name.startswith(incomplete)]
     except StokerError:
         return []
 
 
 def _completed(context: typer.Context, incomplete: str, names: "Callable[[Cluster], Iterable[str]]") -> list[str]:
-    from stoker.cli.connection import properties_of
+    from stoker.cli.connection import cluster_settings
     from stoker.client.cluster import Cluster
     from stoker.client.properties import client_properties
 
     command_config = context.params.get("command_config")
     try:
-        properties = properties_of(
+        settings = cluster_settings(
             context.params.get("bootstrap_server"), None if command_config is None else Path(command_config)
         )
-        with Cluster(client_properties(None, {**properties.given, **_PATIENCE})) as cluster:
+        properties = {**settings.properties, **_PATIENCE}
+        with Cluster(client_properties(settings.bootstrap_servers.text, properties)) as cluster:
             return [name for name in names(cluster) if name.startswith(incomplete)]
     except StokerError:
         return []

@@ -14,6 +14,7 @@ import typer
 from stoker.cli.output import say
 from stoker.client.errors import CannotConnect, InvalidClientProperty
 from stoker.errors import StokerError
+from stoker.settings.errors import InvalidSettings
 
 FAILED: Final = 1
 BAD_USAGE: Final = 2
@@ -70,7 +71,7 @@ def reported(context: typer.Context) -> Iterator[None]:
         raise typer.Exit(FAILED) from None
     except StokerError as error:
         say(f"{context.info_name} {context.invoked_subcommand}: {_explained(error)}")
-        raise typer.Exit(BAD_USAGE if isinstance(error, InvalidClientProperty) else FAILED) from None
+        raise typer.Exit(BAD_USAGE if isinstance(error, InvalidClientProperty | InvalidSettings) else FAILED) from None
 
 
 def _discard_output() -> None:
@@ -83,6 +84,20 @@ def _explained(error: StokerError) -> str:
         return f"{error}. The broker's advertised.listeners must be addresses that are reached from here."
     if isinstance(error, CannotConnect):
         return (
-            f"{error}. Is a broker running there? --bootstrap-server or STOKER_BOOTSTRAP_SERVER names another address."
+            f"{error}. Is a broker running there?{_named_by_file(str(error))} --bootstrap-server or "
+            "STOKER_BOOTSTRAP_SERVER names another address."
         )
     return str(error)
+
+
+def _named_by_file(problem: str) -> str:
+    """Who has typed no address may wonder where it comes from."""
+    from stoker.settings.current import current_settings
+
+    try:
+        named = current_settings().bootstrap_servers
+    except InvalidSettings:
+        return ""
+    addresses = [each.strip() for each in str(named.text).split(",")]
+    is_from_there = named.file is not None and any(f" {each}: " in problem for each in addresses)
+    return f" {named.origin} names {'it' if len(addresses) == 1 else 'them'};" if is_from_there else ""

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from stoker.cli.failure import CommandFailed, wrong_usage
+from stoker.cli.output import say
+from stoker.settings import definitions
+from stoker.settings.current import current_settings
+from stoker.settings.resolution import Settings
 
 if TYPE_CHECKING:
     from stoker.registry.client import RegistryClient
 
-DEFAULT_REGISTRY_URL: Final = "http://localhost:8081"
 _UNAUTHORIZED: Final = 401
 
 RegistryUrl = Annotated[
@@ -19,9 +22,9 @@ RegistryUrl = Annotated[
     typer.Option(
         "--registry-url",
         "-r",
-        envvar="STOKER_REGISTRY_URL",
+        envvar=definitions.REGISTRY_URL.variable,
         metavar="URL",
-        show_default=DEFAULT_REGISTRY_URL,
+        show_default=f"of stoker.toml, else {definitions.REGISTRY_URL.default}",
         help="The schema registry.",
     ),
 ]
@@ -30,21 +33,30 @@ User = Annotated[
     typer.Option(
         "--user",
         "-u",
-        envvar="STOKER_REGISTRY_USER",
+        envvar=definitions.REGISTRY_USER.variable,
         metavar="NAME:PASSWORD",
         help="Who asks, if the registry wants to know; the variable is not seen by other users of the machine.",
     ),
 ]
 
 
+def registry_settings(url: str | None, user: str | None) -> Settings:
+    """The settings of a command with these options. Raises InvalidSettings."""
+    return current_settings({definitions.REGISTRY_URL.name: url, definitions.REGISTRY_USER.name: user})
+
+
 @contextmanager
 def connect_registry(url: str | None, user: str | None) -> "Iterator[RegistryClient]":
-    """The registry of the options. What goes wrong with it is explained by the options that mend it."""
+    """The registry of the options and settings. What goes wrong with it is explained by the options that mend it."""
     # On first use: the HTTP client takes longer to load than all the rest.
     from stoker.registry.client import InvalidRegistryUrl, RegistryClient, RegistryRefused, RegistryUnreachable
 
+    settings = registry_settings(url, user)
+    for each in settings.left_aside:
+        if each.value.name == definitions.REGISTRY_USER.name:
+            say(f"{settings.file}: {each.value.name} is for {each.belongs_to}, and does not count for {each.used}.")
     try:
-        client = RegistryClient(url or DEFAULT_REGISTRY_URL, user=user)
+        client = RegistryClient(str(settings.registry_url.text), user=settings.registry_user.text)
     except InvalidRegistryUrl as error:
         wrong_usage(str(error))
     with client:

@@ -11,6 +11,8 @@ from stoker.cli.connection import BootstrapServer, CommandConfig, properties_of
 from stoker.cli.failure import CommandFailed, wrong_usage
 from stoker.cli.noun import examples, noun
 from stoker.cli.output import Json, say
+from stoker.settings import definitions
+from stoker.settings.current import current_settings
 
 if TYPE_CHECKING:
     from stoker.streams.sql.engine import SqlEngine
@@ -47,6 +49,7 @@ def sql(
             "-r",
             envvar="STOKER_REGISTRY_URL",
             metavar="URL",
+            show_default="of stoker.toml",
             help="The schema registry, for AVRO and its like.",
         ),
     ] = None,
@@ -82,8 +85,16 @@ def sql(
     from stoker.streams.sql.engine import SqlEngine
 
     options = {f"kafka.{name}": value for name, value in properties.given.items() if name != "bootstrap.servers"}
+    named = current_settings({definitions.REGISTRY_URL.name: registry})
+    if named.registry_user.text is not None:
+        options["schema.registry.basic.auth.user.info"] = named.registry_user.text
     with SqlEngine(
-        properties.given["bootstrap.servers"], registry, service, state_dir, options=options, runs=text is None or wait
+        properties.given["bootstrap.servers"],
+        named.registry_url.named,
+        service,
+        state_dir,
+        options=options,
+        runs=text is None or wait,
     ) as engine:
         if text is None:
             _ask(engine, as_json=json)

@@ -93,6 +93,7 @@ def status(
             "-b",
             envvar="STOKER_BOOTSTRAP_SERVER",
             metavar="HOST:PORT",
+            show_default="of stoker.toml",
             help="The cluster that it reads: shows the lag too.",
         ),
     ] = None,
@@ -108,10 +109,13 @@ def status(
     """
     from stoker.cli.interruption import Interruption
     from stoker.cli.stream_tables import lag_of, print_status
+    from stoker.settings.current import current_settings
     from stoker.streams.state.applications import application_status, existing_application
     from stoker.streams.state.json_values import status_json
 
-    names_cluster = bootstrap_server is not None or command_config is not None
+    names_cluster = (
+        bootstrap_server is not None or command_config is not None or current_settings().bootstrap_servers.is_named
+    )
 
     def show(found: "ApplicationStatus") -> None:
         lag = lag_of(found, bootstrap_server, command_config) if names_cluster else None

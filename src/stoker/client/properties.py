@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from stoker.client.address import Address, parse_addresses
 from stoker.client.errors import InvalidClientProperty
 from stoker.errors import MalformedProperties
+from stoker.settings.secrets import is_secret
 
 if TYPE_CHECKING:
     from stoker.properties import Property
@@ -45,9 +46,6 @@ _ACCEPTED: Final = frozenset(
     ]
 )
 """Settings of Kafka's admin client that change nothing here, and are no mistake."""
-
-_SECRET_WORDS: Final = ("password", "secret", "jaas")
-_SECRET_ENDS: Final = (".key", ".pem")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,8 +103,7 @@ def read_client_properties(path: Path) -> dict[str, str]:
 
 
 def _value(found: "Property") -> str:
-    is_secret = found.name.endswith(_SECRET_ENDS) or any(word in found.name for word in _SECRET_WORDS)
-    return (found if is_secret else found.without_comment()).value.strip()
+    return (found if is_secret(found.name) else found.without_comment()).value.strip()
 
 
 def _number(given: Mapping[str, str], name: str) -> int:

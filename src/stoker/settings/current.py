@@ -1,0 +1,45 @@
+"""The settings of this process, here and now."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from stoker.settings.definitions import FILE_VARIABLE
+from stoker.settings.resolution import Settings, resolve
+from stoker.settings.stoker_toml import find_file, read_file
+
+
+def current_settings(
+    flags: Mapping[str, str | None] | None = None, command_config: Mapping[str, str] | None = None
+) -> Settings:
+    """What flags, this process's environment and the nearest stoker.toml say. Raises InvalidSettings."""
+    path = current_file()
+    file = None if path is None else read_file(path)
+    return resolve(flags=flags, command_config=command_config, environment=os.environ, file=file)
+
+
+def current_file() -> Path | None:
+    """The settings file that counts in this directory. Raises InvalidSettings if one is named that is not there."""
+    return find_file(_directory(), os.environ)
+
+
+@contextmanager
+def settings_file(path: str) -> Iterator[None]:
+    """This file counts, here and in processes that are started meanwhile; none if it is empty."""
+    before = os.environ.get(FILE_VARIABLE)
+    os.environ[FILE_VARIABLE] = path and os.path.abspath(path)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[FILE_VARIABLE]
+        else:
+            os.environ[FILE_VARIABLE] = before
+
+
+def _directory() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return None
