@@ -16,6 +16,7 @@ StokerError
 ├── RegistryClientError     registry/client.py
 ├── InvalidSettings         settings/errors.py
 ├── SparkError              spark/errors.py
+├── ClusterError            clusters/errors.py
 └── CommandFailed           cli/failure.py
 """
 

@@ -1,0 +1,12 @@
+"""Clusters on this machine: Apache Kafka, and Spark's standalone master and workers.
+
+from stoker.clusters import KafkaCluster
+
+with KafkaCluster(directory).up(brokers=3) as kafka:
+    kafka.bootstrap_servers
+"""
+
+from stoker.clusters.errors import ClusterError
+from stoker.clusters.kafka_cluster import KafkaCluster
+
+__all__ = ["ClusterError", "KafkaCluster"]

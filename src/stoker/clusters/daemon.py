@@ -1,0 +1,153 @@
+"""A process that outlives who started it, and is known again.
+
+Its pid is in a file. A pid alone says little, as the operating system gives it to another process one day; so a daemon
+has its directory in its command line, and a process without it is not ours.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from stoker.clusters.errors import CannotStart
+
+PID_FILE: Final = "pid"
+_MARK: Final = "-Dstoker.process="
+_POLL_SECONDS: Final = 0.05
+_TAIL_LINES: Final = 20
+_PROC: Final = Path("/proc")
+
+_children: dict[int, "subprocess.Popen[bytes]"] = {}
+"""Those that this process has started: it must ask for their end, or they stay as zombies."""
+
+
+class Daemon:
+    """One process a directory, which has its pid file and its log. `name` is for messages: node 2."""
+
+    def __init__(self, directory: Path, name: str) -> None:
+        self.directory = directory
+        self.name = name
+
+    @property
+    def log_file(self) -> Path:
+        return self.directory / "server.log"
+
+    @property
+    def mark(self) -> str:
+        """An argument for the JVM by which the process is known again."""
+        return f"{_MARK}{self.directory}"
+
+    @property
+    def pid(self) -> int | None:
+        """Of the running process; None if there is none, or if its number belongs to a stranger by now."""
+        try:
+            pid = int(self._pid_file.read_text())
+        except (OSError, ValueError):
+            return None
+        _reap(pid)
+        return pid if self.mark in _arguments(pid) else None
+
+    @property
+    def memory(self) -> int | None:
+        """Resident bytes; None if it does not run."""
+        pid = self.pid
+        return None if pid is None else _resident_bytes(pid)
+
+    def start(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        """Start it, in a session of its own, so that Ctrl-C is not for it. `mark` must be in the command."""
+        assert self.mark in command, "it could not be known again"
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with self.log_file.open("ab") as log:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self.directory,
+                env=None if environment is None else dict(environment),
+                start_new_session=True,
+            )
+        _children[process.pid] = process
+        self._pid_file.write_text(f"{process.pid}\n")
+
+    def raise_if_ended(self) -> None:
+        """For who waits until it is ready. Raises CannotStart."""
+        if self.pid is None:
+            raise CannotStart(f"{self.name} ended as soon as it was started. {self.last_words()}")
+
+    def terminate(self) -> None:
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL; returns when it is gone."""
+        self._send(signal.SIGKILL)
+        self.wait_until_gone(float("inf"))
+
+    def wait_until_gone(self, seconds: float) -> bool:
+        """Whether it has ended by then."""
+        deadline = time.monotonic() + seconds
+        while self.pid is not None:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_SECONDS)
+        self._pid_file.unlink(missing_ok=True)
+        return True
+
+    def last_words(self) -> str:
+        """Where its log is, and the end of it."""
+        try:
+            lines = self.log_file.read_text(errors="replace").splitlines()[-_TAIL_LINES:]
+        except OSError:
+            return f"It has no log in {self.directory}."
+        return "\n".join([f"Its log, {self.log_file}, ends with:", *[f"  {line}" for line in lines]])
+
+    @property
+    def _pid_file(self) -> Path:
+        return self.directory / PID_FILE
+
+    def _send(self, number: signal.Signals) -> None:
+        pid = self.pid
+        if pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+
+def _reap(pid: int) -> None:
+    child = _children.get(pid)
+    if child is not None and child.poll() is not None:
+        del _children[pid]
+
+
+def _arguments(pid: int) -> list[str]:
+    """The command line; empty for a process that is not there, or has ended and is a zombie."""
+    if _PROC.joinpath("self").exists():
+        try:
+            return os.fsdecode(_PROC.joinpath(str(pid), "cmdline").read_bytes()).split("\0")
+        except OSError:
+            return []
+    # A mark with a space in it comes in pieces here, so what is around it is looked for in the whole.
+    told = _ps(pid, "args")
+    return [told, *[f"{_MARK}{piece.split(' -')[0]}" for piece in told.split(_MARK)[1:]]]
+
+
+def _resident_bytes(pid: int) -> int | None:
+    if _PROC.joinpath("self").exists():
+        try:
+            pages = int(_PROC.joinpath(str(pid), "statm").read_text().split()[1])
+        except (OSError, IndexError, ValueError):
+            return None
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    told = _ps(pid, "rss").strip()
+    return int(told) * 1024 if told.isdecimal() else None
+
+
+def _ps(pid: int, column: str) -> str:
+    """On systems without /proc."""
+    asked = subprocess.run(
+        ["ps", "-ww", "-o", f"{column}=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    return asked.stdout

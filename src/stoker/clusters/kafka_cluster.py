@@ -1,0 +1,312 @@
+"""A local Apache Kafka cluster: for trying things out, tests and demos. No Docker, and nothing but Java.
+
+    with KafkaCluster(directory).up(brokers=3) as kafka:
+        kafka.bootstrap_servers
+
+Its nodes outlive the process that started them; the directory is all that has to be known to find them again.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+from uuid import uuid4
+
+from stoker.client.cluster import Cluster
+from stoker.client.properties import client_properties
+from stoker.clusters.directories import LOCK_FILE, changing, state_directory
+from stoker.clusters.errors import CannotChange, NodeState, NoSuchNode, PortInUse
+from stoker.clusters.jars import Jars, kafka_jars
+from stoker.clusters.java import find_java
+from stoker.clusters.kafka_node import PURPOSE, KafkaNode
+from stoker.clusters.kafka_plan import MOST_CONTROLLERS, PLAN_FILE, KafkaPlan, read_plan
+from stoker.clusters.kafka_status import KafkaStatus, Replication, node_status, replication
+from stoker.clusters.ports import draw_port, is_free
+from stoker.wire.uuids import draw_uuid, uuid_text
+
+DEFAULT_BROKERS: Final = 3
+DEFAULT_PORT: Final = 9092
+DEFAULT_HEAP: Final = "512M"
+
+START_SECONDS: Final = 120.0
+STOP_SECONDS: Final = 30.0
+_ANSWER_MS: Final = "5000"
+
+
+def _nobody(remark: str) -> None:
+    pass
+
+
+class KafkaCluster:
+    """The cluster in a directory, there or to be made. `say` hears of progress, a sentence at a time.
+
+    Leaving a `with` stops the nodes; their data stays.
+    """
+
+    def __init__(self, directory: Path | str | None = None, *, say: Callable[[str], None] = _nobody) -> None:
+        """The directory is by default `$XDG_STATE_HOME/stoker/cluster`."""
+        self.directory = Path(directory if directory is not None else state_directory("cluster")).absolute()
+        self._say = say
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.down()
+
+    # -- what there is ----------------------------------------------------------------------------------------------
+
+    @property
+    def exists(self) -> bool:
+        return (self.directory / PLAN_FILE).exists()
+
+    @property
+    def plan(self) -> KafkaPlan:
+        """Raises NoCluster."""
+        return read_plan(self.directory)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Of all nodes, whether they run or not. Raises NoCluster."""
+        return self.plan.bootstrap_servers
+
+    def nodes(self) -> list[KafkaNode]:
+        plan = self.plan
+        return [KafkaNode(plan, number, self.directory) for number in plan.nodes]
+
+    def node(self, number: int) -> KafkaNode:
+        """Raises NoCluster and NoSuchNode."""
+        plan = self.plan
+        if number not in plan.nodes:
+            raise NoSuchNode(f"the cluster in {self.directory} has no node {number}: they are 1 to {plan.brokers}")
+        return KafkaNode(plan, number, self.directory)
+
+    @contextmanager
+    def client(self, properties: Mapping[str, str] | None = None) -> Iterator[Cluster]:
+        """A client of the running nodes."""
+        limits = {"request.timeout.ms": _ANSWER_MS, "default.api.timeout.ms": _ANSWER_MS}
+        with Cluster(client_properties(self.bootstrap_servers, limits | dict(properties or {}))) as cluster:
+            yield cluster
+
+    def replication(self) -> Replication:
+        """How the partitions are. Raises NoCluster."""
+        if not any(node.is_running for node in self.nodes()):
+            return Replication(partitions=None, quorum_leader=None)
+        with self.client() as cluster:
+            return replication(cluster)
+
+    def status(self) -> KafkaStatus:
+        """Raises NoCluster."""
+        plan, told = self.plan, self.replication()
+        return KafkaStatus(
+            cluster_id=plan.cluster_id,
+            kafka_version=plan.kafka_version,
+            directory=str(self.directory),
+            bootstrap_servers=plan.bootstrap_servers,
+            offline=None if told.partitions is None else told.offline,
+            nodes=tuple(node_status(node, told) for node in self.nodes()),
+        )
+
+    # -- what is done -----------------------------------------------------------------------------------------------
+
+    def up(
+        self,
+        brokers: int | None = None,
+        *,
+        port: int | None = None,
+        kafka_version: str | None = None,
+        jars: Path | None = None,
+        heap: str | None = None,
+        config: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Start all nodes that are down, making the cluster if there is none; returns when all are ready.
+
+        What is not given is as before, or a default. A cluster that is there may get more brokers; other settings may
+        change while all of its nodes are down. Raises ClusterError.
+        """
+        find_java(PURPOSE)
+        with changing(self.directory):
+            wanted = self._wanted(brokers, port, kafka_version, jars, heap, config)
+            nodes = [KafkaNode(wanted, number, self.directory) for number in wanted.nodes]
+            down = [node for node in nodes if not node.is_running]
+            _check_ports(down)
+            wanted.write(self.directory)
+            for node in nodes:
+                node.write_properties()
+            self._format(nodes)
+            self._start(down)
+        return self
+
+    def kill(self, number: int) -> None:
+        """SIGKILL, as a machine that fails. Raises NodeState if it does not run."""
+        node = self.node(number)
+        if not node.is_running:
+            raise NodeState(f"node {number} does not run")
+        node.daemon.kill()
+
+    def stop(self, number: int) -> None:
+        """SIGTERM: it hands its leaderships over and ends. Raises NodeState if it does not run."""
+        node = self.node(number)
+        if not node.is_running:
+            raise NodeState(f"node {number} does not run")
+        self._stop([node])
+
+    def restart(self, number: int) -> None:
+        """Stop it, if it runs, and start it; returns when it is ready."""
+        with changing(self.directory):
+            self._restart(self.node(number))
+
+    def roll(self, *, seconds: float = 300.0) -> None:
+        """Restart one node after the other without a write that is refused; then the preferred leaders lead again.
+
+        `seconds` is how long one node may take to be back in sync. Raises NodeState if the cluster is not whole, and
+        NotInTime.
+        """
+        from stoker.clusters.rolling import roll
+
+        with changing(self.directory):
+            roll(self, self._restart, self._say, seconds)
+
+    def down(self, *, delete: bool = False) -> None:
+        """Stop all nodes; with `delete` also remove the cluster and all of its data. Raises NoCluster."""
+        nodes = self.nodes()
+        with changing(self.directory):
+            self._stop([node for node in nodes if node.is_running])
+            if delete:
+                for node in nodes:
+                    shutil.rmtree(node.directory, ignore_errors=True)
+                (self.directory / PLAN_FILE).unlink()
+                (self.directory / LOCK_FILE).unlink()
+        if delete and not any(self.directory.iterdir()):  # what others have put there is not ours
+            self.directory.rmdir()
+
+    # -- how it is done ---------------------------------------------------------------------------------------------
+
+    def _wanted(
+        self,
+        brokers: int | None,
+        port: int | None,
+        kafka_version: str | None,
+        jars: Path | None,
+        heap: str | None,
+        config: Mapping[str, str] | None,
+    ) -> KafkaPlan:
+        if not self.exists:
+            return self._new_plan(
+                brokers or DEFAULT_BROKERS,
+                port or DEFAULT_PORT,
+                kafka_jars(kafka_version, jars, self._say),
+                heap or DEFAULT_HEAP,
+                config or {},
+            )
+        there = self.plan
+        if brokers is not None and brokers < there.brokers:
+            raise CannotChange(
+                f"the cluster in {self.directory} has {there.brokers} brokers and cannot have fewer: `stoker cluster down "
+                "--delete` removes it with its data, --data-dir names another directory"
+            )
+        wanted = there.changed(
+            brokers=brokers or there.brokers,
+            port=port or there.port,
+            heap=heap or there.heap,
+            config=config or there.config,
+        )
+        if kafka_version is not None or jars is not None or not Path(there.jars).exists():
+            found = kafka_jars(kafka_version or there.kafka_version if jars is None else kafka_version, jars, self._say)
+            wanted = wanted.changed(jars=str(found.directory), kafka_version=found.kafka_version)
+        running = [node for node in self.nodes() if node.is_running]
+        if running:
+            if wanted.changed(brokers=there.brokers) != there:
+                raise CannotChange(
+                    f"nodes of the cluster in {self.directory} run, and only the number of brokers can change then: "
+                    "`stoker cluster down` first"
+                )
+            return wanted
+        ports: list[int] = []
+        for each in there.controller_ports:
+            ports.append(each if is_free(each) else draw_port([*ports, *map(wanted.port_of, wanted.nodes)]))
+        return wanted.changed(controller_ports=tuple(ports))
+
+    def _new_plan(self, brokers: int, port: int, jars: Jars, heap: str, config: Mapping[str, str]) -> KafkaPlan:
+        if "," in str(self.directory):
+            raise CannotChange(f"{self.directory} has a comma in its name, which Kafka's log.dirs cannot have")
+        taken = list(range(port, port + brokers))
+        for _ in range(min(brokers, MOST_CONTROLLERS)):
+            taken.append(draw_port(taken))
+        return KafkaPlan(
+            cluster_id=uuid_text(draw_uuid(uuid4)),
+            kafka_version=jars.kafka_version,
+            jars=str(jars.directory),
+            heap=heap,
+            brokers=brokers,
+            port=port,
+            controller_ports=tuple(taken[brokers:]),
+            config=dict(config),
+        )
+
+    def _format(self, nodes: list[KafkaNode]) -> None:
+        first, *others = nodes
+        if not first.is_formatted:
+            self._say(
+                f"Formatting {len(nodes)} nodes of Apache Kafka {first.plan.kafka_version} in {self.directory} ..."
+            )
+            first.format()
+        for node in others:
+            if not node.is_formatted:
+                node.format_like(first)
+
+    def _start(self, nodes: list[KafkaNode]) -> None:
+        """All at once: none is ready before there is a quorum. However it fails, none is left running."""
+        began = time.monotonic()
+        if nodes:
+            self._say(f"Starting {_named(nodes)} ...")
+        try:
+            for node in nodes:
+                node.start()
+            for node in nodes:
+                node.wait_until_ready(START_SECONDS)
+                self._say(f"Node {node.number} is ready on {node.address} ({time.monotonic() - began:.1f} s).")
+        except BaseException:
+            for node in nodes:
+                node.daemon.kill()
+            raise
+
+    def _stop(self, nodes: list[KafkaNode]) -> None:
+        if not nodes:
+            return
+        self._say(f"Stopping {_named(nodes)} ...")
+        for node in nodes:
+            node.daemon.terminate()
+        deadline = time.monotonic() + STOP_SECONDS
+        for node in nodes:
+            if not node.daemon.wait_until_gone(deadline - time.monotonic()):
+                self._say(f"Node {node.number} does not end by itself, and is killed.")
+                node.daemon.kill()
+
+    def _restart(self, node: KafkaNode) -> None:
+        if node.is_running:
+            self._stop([node])
+        _check_ports([node])
+        node.write_properties()
+        self._start([node])
+
+
+def _named(nodes: Iterable[KafkaNode]) -> str:
+    numbers = [str(node.number) for node in nodes]
+    return f"node {numbers[0]}" if len(numbers) == 1 else f"nodes {', '.join(numbers)}"
+
+
+def _check_ports(nodes: Iterable[KafkaNode]) -> None:
+    """Raises PortInUse: a broker that is told so by the operating system says it at the end of a long log."""
+    for node in nodes:
+        for port in node.plan.listening(node.number):
+            if not is_free(port):
+                raise PortInUse(
+                    f"port {port} of node {node.number} is in use by another program: stop that, or choose the port of the "
+                    "first broker by --port"
+                )
