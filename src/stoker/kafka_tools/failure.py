@@ -1,10 +1,11 @@
 """How a tool ends when it does not do what it was asked.
 
 StokerError
-├── JavaError       what Kafka's tool would have thrown: the Java class and the message
-├── UsageAsked      a message and the help on stderr, exit code 1
-├── VersionAsked    Kafka's version on stdout, exit code 0
-└── ToolExit        lines on stdout or stderr, and an exit code
+├── JavaError           what Kafka's tool would have thrown: the Java class and the message
+└── ToolEnds            what ends it at once, wherever it is
+    ├── UsageAsked      a message and the help on stderr, exit code 1
+    ├── VersionAsked    Kafka's version on stdout, exit code 0
+    └── ToolExit        lines on stdout or stderr, and an exit code
 """
 
 from typing import TYPE_CHECKING, Final
@@ -37,7 +38,11 @@ class JavaError(StokerError):
         return f"{self.java_class}: {self.message}"
 
 
-class UsageAsked(StokerError):
+class ToolEnds(StokerError):
+    """Not to be told of as a failure is: `running.py` knows what to do."""
+
+
+class UsageAsked(ToolEnds):
     """A message and the help of the tool go to stderr, and it ends with 1."""
 
     def __init__(self, message: str, parser: "OptionParser") -> None:
@@ -46,11 +51,11 @@ class UsageAsked(StokerError):
         self.parser = parser
 
 
-class VersionAsked(StokerError):
+class VersionAsked(ToolEnds):
     """`--version`."""
 
 
-class ToolExit(StokerError):
+class ToolExit(ToolEnds):
     """The tool ends here."""
 
     def __init__(self, code: int, *, output: str | None = None, error: str | None = None) -> None:

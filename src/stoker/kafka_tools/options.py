@@ -9,7 +9,7 @@ Every parser has --help and --version. A value is converted when it is asked for
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Generic, NamedTuple, TypeVar, cast
+from typing import Final, Generic, TypeVar, cast
 
 from stoker.kafka_tools.failure import JavaError, UsageAsked, VersionAsked
 
@@ -24,7 +24,7 @@ class Option(Generic[T]):
     def __init__(
         self,
         names: Sequence[str],
-        description: str,
+        description: str | Callable[[], str],
         *,
         takes_argument: bool,
         described_as: str = "",
@@ -36,7 +36,7 @@ class Option(Generic[T]):
         is_argument_optional: bool = False,
     ) -> None:
         self.names = sorted(names, key=lambda name: (len(name) > 1, name))
-        self.description = description
+        self._description = description
         self.takes_argument = takes_argument
         self.described_as = described_as
         self.type_name = type_name
@@ -46,13 +46,13 @@ class Option(Generic[T]):
         self.separator = separator
         self.is_argument_optional = is_argument_optional
 
+    @property
+    def description(self) -> str:
+        """Some are long, and made only when somebody wants to read them."""
+        return self._description if isinstance(self._description, str) else self._description()
+
     def __str__(self) -> str:
         return f"[{', '.join(self.names)}]"
-
-
-class _Kind(NamedTuple):
-    name: str
-    convert: Callable[[str], object]
 
 
 def _integer(smallest: int, largest: int) -> Callable[[str], int]:
@@ -94,7 +94,7 @@ class OptionParser:
     def option(
         self,
         name: str | Sequence[str],
-        description: str,
+        description: str | Callable[[], str],
         *,
         described_as: str = "",
         default: str | None = None,
@@ -145,6 +145,11 @@ class OptionParser:
                 is_argument_optional=is_argument_optional,
             )
         )
+
+    def accept_quietly(self, option: Option[T]) -> None:
+        """An option that Kafka has no longer, and that documents still use: read, but not in the help."""
+        for name in option.names:
+            self._by_name[name] = cast("Option[object]", option)
 
     def _add(self, option: Option[T]) -> Option[T]:
         erased = cast("Option[object]", option)
@@ -264,6 +269,10 @@ class Options:
     def has(self, option: "Option[T]") -> bool:
         """Whether it was given; a default does not count."""
         return option.names[0] in self._found
+
+    def has_any(self, *options: "Option[str] | Option[int]") -> bool:
+        """Whether one of these was given."""
+        return any(option.names[0] in self._found for option in options)
 
     def values(self, option: "Option[T]") -> list[T]:
         """All values, or else the default. Raises JavaError for one that cannot be converted."""

@@ -15,11 +15,53 @@ from stoker.wire.messages.describe_log_dirs import (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LogReplica:
+    """`offset_lag` is how far it is behind the partition; `is_future` one that is to take the place of another."""
+
+    partition: TopicPartition
+    size: int
+    offset_lag: int
+    is_future: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LogDir:
+    """`error` is why the broker cannot use it."""
+
+    path: str
+    error: KafkaRefused | None
+    replicas: tuple[LogReplica, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ReplicaLogDirs:
     """The directory of a replica, and the one it is being moved to; None where there is none."""
 
     current: str | None
     future: str | None
+
+
+def describe_log_dirs(cluster: Cluster, node_id: int) -> list[LogDir]:
+    """All directories of a broker, and all that is in them. Raises KafkaRefused."""
+    answer = cluster.send(DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse, to=Broker(node_id))
+    raise_if_refused(answer.error_code)
+    return [
+        LogDir(
+            path=directory.log_dir,
+            error=KafkaRefused(directory.error_code) if directory.error_code else None,
+            replicas=tuple(
+                LogReplica(
+                    partition=TopicPartition(topic.name, each.partition_index),
+                    size=each.partition_size,
+                    offset_lag=each.offset_lag,
+                    is_future=each.is_future_key,
+                )
+                for topic in directory.topics
+                for each in topic.partitions
+            ),
+        )
+        for directory in answer.results
+    ]
 
 
 def replica_sizes(cluster: Cluster, node_id: int, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:

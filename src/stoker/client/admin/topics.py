@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from stoker.client.cluster import Cluster
-from stoker.client.errors import KafkaRefused, raise_if_refused
+from stoker.client.errors import KafkaRefused, UnsupportedByBroker, raise_if_refused
 from stoker.client.targets import CONTROLLER
 from stoker.wire.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from stoker.wire.messages.describe_topic_partitions import (
+        DescribeTopicPartitionsResponsePartition,
+        DescribeTopicPartitionsResponseTopic,
+    )
     from stoker.wire.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
 
 
@@ -20,13 +24,15 @@ _NOT_TOLD: Final = -1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Partition:
-    """`leader` is None while there is none."""
+    """`leader` is None while there is none. Who may lead when all others are gone (KIP-966) only `describe_partitions` tells."""
 
     partition: int
     leader: int | None
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     offline: tuple[int, ...]
+    eligible_leader_replicas: tuple[int, ...] | None = None
+    last_known_eligible: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,17 +72,56 @@ def describe_topics(cluster: Cluster, names: Iterable[str]) -> list[Topic | Kafk
     return [found.get(name, missing) for name in names]
 
 
+def describe_partitions(
+    cluster: Cluster, names: Iterable[str], *, partitions_per_answer: int = 2000
+) -> list[Topic | KafkaRefused]:
+    """As `describe_topics`, page by page and with all that is known of leaders; of an older broker, as `describe_topics`."""
+    from stoker.wire.messages.describe_topic_partitions import (
+        DescribeTopicPartitionsRequest,
+        DescribeTopicPartitionsResponse,
+        TopicRequest,
+    )
+
+    names = sorted(set(names))
+    found: dict[str, Topic | KafkaRefused] = {}
+    request = DescribeTopicPartitionsRequest(
+        topics=[TopicRequest(name=name) for name in names], response_partition_limit=partitions_per_answer
+    )
+    while names:
+        try:
+            answer = cluster.send(request, DescribeTopicPartitionsResponse)
+        except UnsupportedByBroker:
+            return describe_topics(cluster, names)
+        for told in answer.topics:
+            name, known = told.name or "", found.get(told.name or "")
+            if told.error_code:
+                found[name] = KafkaRefused(told.error_code)
+            else:
+                before = known.partitions if isinstance(known, Topic) else ()
+                found[name] = _topic(told, before)
+        if answer.next_cursor is None:
+            break
+        request.cursor = answer.next_cursor
+    missing = KafkaRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return [found.get(name, missing) for name in names]
+
+
 def create_topic(
     cluster: Cluster,
     name: str,
     *,
     partitions: int | None = None,
     replication_factor: int | None = None,
+    assignments: Sequence[Sequence[int]] = (),
     configs: Mapping[str, str] | None = None,
     validate_only: bool = False,
 ) -> CreatedTopic:
-    """Create a topic; what is not given is the broker's default. Raises KafkaRefused."""
+    """Create a topic; what is not given is the broker's default. Raises KafkaRefused.
+
+    `assignments` are the brokers of each partition, in place of the two numbers.
+    """
     from stoker.wire.messages.create_topics import (
+        CreatableReplicaAssignment,
         CreatableTopic,
         CreatableTopicConfig,
         CreateTopicsRequest,
@@ -87,6 +132,10 @@ def create_topic(
         name=name,
         num_partitions=-1 if partitions is None else partitions,
         replication_factor=-1 if replication_factor is None else replication_factor,
+        assignments=[
+            CreatableReplicaAssignment(partition_index=index, broker_ids=list(brokers))
+            for index, brokers in enumerate(assignments)
+        ],
         configs=[CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items()],
     )
     request = CreateTopicsRequest(topics=[topic], timeout_ms=_timeout_ms(cluster), validate_only=validate_only)
@@ -116,16 +165,32 @@ def delete_topics(cluster: Cluster, names: Sequence[str]) -> dict[str, KafkaRefu
     }
 
 
-def grow_topic(cluster: Cluster, name: str, partitions: int, *, validate_only: bool = False) -> None:
-    """Raise the number of partitions. Raises KafkaRefused."""
+def grow_topic(
+    cluster: Cluster,
+    name: str,
+    partitions: int,
+    *,
+    assignments: Sequence[Sequence[int]] | None = None,
+    validate_only: bool = False,
+) -> None:
+    """Raise the number of partitions; `assignments` are the brokers of each new one. Raises KafkaRefused."""
     from stoker.wire.messages.create_partitions import (
+        CreatePartitionsAssignment,
         CreatePartitionsRequest,
         CreatePartitionsResponse,
         CreatePartitionsTopic,
     )
 
     request = CreatePartitionsRequest(
-        topics=[CreatePartitionsTopic(name=name, count=partitions, assignments=None)],
+        topics=[
+            CreatePartitionsTopic(
+                name=name,
+                count=partitions,
+                assignments=None
+                if assignments is None
+                else [CreatePartitionsAssignment(broker_ids=list(brokers)) for brokers in assignments],
+            )
+        ],
         timeout_ms=_timeout_ms(cluster),
         validate_only=validate_only,
     )
@@ -146,8 +211,10 @@ def _timeout_ms(cluster: Cluster) -> int:
     return cluster.properties.request_timeout_ms * 9 // 10
 
 
-def _topic(topic: "MetadataResponseTopic") -> Topic:
-    partitions = sorted((_partition(partition) for partition in topic.partitions), key=lambda each: each.partition)
+def _topic(
+    topic: "MetadataResponseTopic | DescribeTopicPartitionsResponseTopic", before: Sequence[Partition] = ()
+) -> Topic:
+    partitions = sorted([*before, *map(_partition, topic.partitions)], key=lambda each: each.partition)
     return Topic(
         name=topic.name or "",
         topic_id=topic.topic_id,
@@ -156,11 +223,15 @@ def _topic(topic: "MetadataResponseTopic") -> Topic:
     )
 
 
-def _partition(partition: "MetadataResponsePartition") -> Partition:
+def _partition(partition: "MetadataResponsePartition | DescribeTopicPartitionsResponsePartition") -> Partition:
+    eligible = getattr(partition, "eligible_leader_replicas", None)
+    last_known = getattr(partition, "last_known_elr", None)
     return Partition(
         partition=partition.partition_index,
         leader=None if partition.leader_id < 0 else partition.leader_id,
         replicas=tuple(partition.replica_nodes),
         isr=tuple(partition.isr_nodes),
         offline=tuple(partition.offline_replicas),
+        eligible_leader_replicas=None if eligible is None else tuple(eligible),
+        last_known_eligible=None if last_known is None else tuple(last_known),
     )

@@ -1,0 +1,49 @@
+"""The order of Java's HashMap, in which some of Kafka's tools print: no order for people, but the same each time."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from stoker.client.topic_partition import TopicPartition
+
+_SMALLEST: Final = 16
+_MASK: Final = 0xFFFFFFFF
+
+
+def java_hash(text: str) -> int:
+    """`String.hashCode`, as a number without sign."""
+    units = text.encode("utf-16-be")
+    value = 0
+    for index in range(0, len(units), 2):
+        value = (31 * value + (units[index] << 8 | units[index + 1])) & _MASK
+    return value
+
+
+def hash_map_order(keys: Iterable[str], *, capacity: int = _SMALLEST) -> list[str]:
+    """As a HashMap of this capacity would give them back that the keys were put into one after the other."""
+    keys = list(dict.fromkeys(keys))
+    size = 1
+    while size < capacity:
+        size *= 2
+    while len(keys) > size * 3 // 4:
+        size *= 2
+
+    def bucket(key: str) -> int:
+        value = java_hash(key)
+        return (value ^ value >> 16) & (size - 1)
+
+    return sorted(keys, key=bucket)
+
+
+def partition_order(partitions: "Iterable[TopicPartition]") -> "list[TopicPartition]":
+    """The same of TopicPartitions, whose hash is made of the partition and the topic."""
+    partitions = list(partitions)
+    size = _SMALLEST
+    while len(partitions) > size * 3 // 4:
+        size *= 2
+
+    def bucket(partition: "TopicPartition") -> int:
+        value = (31 * (31 + partition.partition) + java_hash(partition.topic)) & _MASK
+        return (value ^ value >> 16) & (size - 1)
+
+    return sorted(partitions, key=bucket)
