@@ -191,6 +191,36 @@ def test_a_coordinator_that_has_moved_is_looked_for_again() -> None:
     assert asked(bootstrap) == [METADATA, FIND_COORDINATOR] * 3
 
 
+def test_a_leader_whose_broker_is_gone_is_looked_for_again() -> None:
+    """That it is gone was learnt with another partition, whose leader had moved."""
+    moved = groups(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    with scripted_broker(ALL, moved) as old, scripted_broker(ALL, groups(), groups()) as new:
+        before = metadata({1: old.address, 2: new.address}, leaders={0: 1, 1: 1})
+        one_known, both_known = (metadata({2: new.address}, leaders=each) for each in ({0: 2}, {0: 2, 1: 2}))
+        with scripted_broker(ALL, before, one_known, both_known) as bootstrap, cluster_of(bootstrap) as cluster:
+            for partition in (0, 1):
+                answer = cluster.send(ListGroupsRequest(), ListGroupsResponse, to=LeaderOf("orders", partition))
+                assert answer.error_code == 0
+    assert (asked(old), asked(new)) == ([LIST_GROUPS], [LIST_GROUPS] * 2)
+
+
+def test_a_coordinator_whose_broker_is_gone_is_looked_for_again() -> None:
+    with scripted_broker(ALL, groups()) as old, scripted_broker(ALL, groups()) as new:
+        script = [
+            metadata({1: old.address, 2: new.address}),
+            coordinator(1, old.address),
+            metadata({2: new.address}),
+            metadata({2: new.address}),
+            coordinator(2, new.address),
+        ]
+        with scripted_broker(ALL, *script) as bootstrap, cluster_of(bootstrap) as cluster:
+            cluster.send(ListGroupsRequest(), ListGroupsResponse, to=CoordinatorOf("payments"))
+            cluster.metadata([])
+            answer = cluster.send(ListGroupsRequest(), ListGroupsResponse, to=CoordinatorOf("payments"))
+    assert answer.error_code == 0
+    assert (asked(old), asked(new)) == ([LIST_GROUPS], [LIST_GROUPS])
+
+
 @pytest.mark.parametrize(
     ("to", "words"),
     [

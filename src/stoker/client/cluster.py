@@ -202,7 +202,7 @@ class Cluster:
             return self._any_connection(seconds)
         address = self._brokers.get(node_id)
         if address is None:
-            raise KafkaRefused(ErrorCode.BROKER_NOT_AVAILABLE, f"there is no live broker {node_id}")
+            raise KafkaRefused(_gone(to), f"there is no live broker {node_id}")
         try:
             return self._connect(address, seconds)
         except CannotConnect as failure:
@@ -290,6 +290,15 @@ class Cluster:
             self._leaders.pop(to, None)
         elif isinstance(to, CoordinatorOf):
             self._coordinators.pop(to, None)
+
+
+def _gone(to: Target) -> ErrorCode:
+    """Whose broker is not there any more: of one that is only known to have been responsible there will be another soon."""
+    if isinstance(to, LeaderOf):
+        return ErrorCode.LEADER_NOT_AVAILABLE
+    if isinstance(to, CoordinatorOf):
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return ErrorCode.BROKER_NOT_AVAILABLE if isinstance(to, Broker) else ErrorCode.NOT_CONTROLLER
 
 
 def _metadata_request(topics: Iterable[str] | None, *, create: bool = False) -> MetadataRequest:
