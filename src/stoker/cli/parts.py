@@ -36,6 +36,8 @@ class Part(NamedTuple):
     ready: Callable[[str], str | None]
     wording: Mapping[str, str]
     """What it calls its options, and what they are called here."""
+    environment: Mapping[str, str] | None = None
+    """That of this process if it is not given."""
 
 
 class _Line(NamedTuple):
@@ -117,6 +119,7 @@ class Parts:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            env=part.environment,
             pass_fds=[self._tether_reader],
             process_group=0,  # so that Ctrl-C is for `up` alone, which stops the parts in their order
         )

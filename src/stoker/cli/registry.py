@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Final
 
 from stoker.cli.logging import FORMATS, LEVELS, configure_logging
 from stoker.errors import StokerError
-from stoker.registry.config import InvalidRegistryConfig, load_registry_config, parse_options
+from stoker.registry.config import (
+    BOOTSTRAP_SERVERS,
+    HANDED_ON,
+    InvalidRegistryConfig,
+    load_registry_config,
+    parse_options,
+)
+from stoker.settings import definitions
+from stoker.settings.current import current_settings
+from stoker.settings.errors import InvalidSettings
 
 if TYPE_CHECKING:
     from stoker.registry.config import RegistryConfig
@@ -29,8 +38,8 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     configure_logging(options.log_format, options.log_level)
     try:
-        config, without_effect = load_registry_config(options.config, _overrides(options))
-    except InvalidRegistryConfig as error:
+        config, without_effect = load_registry_config(options.config, _overrides(options), _defaults)
+    except (InvalidRegistryConfig, InvalidSettings) as error:
         return _failed(error, _BAD_USAGE)
     if without_effect:
         logger.warning("these settings have no effect here: %s", ", ".join(without_effect))
@@ -48,8 +57,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="stoker registry",
         description="Run a schema registry until Ctrl-C or SIGTERM.",
-        epilog="Settings come from the file, then from the other options, which are stronger. Without any, the registry "
-        "serves port 8081 and keeps its schemas in the topic _schemas of localhost:9092.",
+        epilog="Settings come from the file, then from the other options, which are stronger. Where none names a cluster, "
+        "STOKER_BOOTSTRAP_SERVER or stoker.toml does. Without any, the registry serves port 8081 and keeps its schemas in the "
+        "topic _schemas of localhost:9092.",
     )
     add = parser.add_argument
     add(
@@ -76,13 +86,22 @@ def _parser() -> argparse.ArgumentParser:
 
 def _overrides(options: argparse.Namespace) -> dict[str, str]:
     given = {
-        "kafkastore.bootstrap.servers": options.bootstrap_server,
+        BOOTSTRAP_SERVERS: options.bootstrap_server,
         "listeners": options.listen,
         "advertised.url": options.advertised_url,
         "authentication.file": options.auth_file,
         "read.only": "true" if options.read_only else None,
     }
     return parse_options(options.option) | {name: value for name, value in given.items() if value is not None}
+
+
+def _defaults(bootstrap_servers: str | None) -> dict[str, str]:
+    """What variables and stoker.toml say of the cluster."""
+    settings = current_settings({definitions.BOOTSTRAP_SERVERS.name: bootstrap_servers})
+    handed_on = {name: text for name, text in settings.properties.items() if name.startswith(HANDED_ON)}
+    return {BOOTSTRAP_SERVERS: str(settings.bootstrap_servers.text)} | {
+        f"kafkastore.{name}": text for name, text in handed_on.items()
+    }
 
 
 async def _serve(config: "RegistryConfig") -> None:

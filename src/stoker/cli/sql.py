@@ -82,12 +82,13 @@ def sql(
         wrong_usage("--wait and --until-end are for -e and -f: at the prompt queries run anyway")
     logging.getLogger("SQLQueryContextLogger").disabled = True  # what it says is in our errors
     properties = properties_of(bootstrap_server, command_config)
+    from stoker.spark.named_cluster import USER_OPTION
     from stoker.streams.sql.engine import SqlEngine
 
     options = {f"kafka.{name}": value for name, value in properties.given.items() if name != "bootstrap.servers"}
     named = current_settings({definitions.REGISTRY_URL.name: registry})
     if named.registry_user.text is not None:
-        options["schema.registry.basic.auth.user.info"] = named.registry_user.text
+        options[USER_OPTION] = named.registry_user.text
     with SqlEngine(
         properties.given["bootstrap.servers"],
         named.registry_url.named,

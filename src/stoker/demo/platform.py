@@ -14,7 +14,7 @@ from typing import IO, Final
 from stoker.errors import StokerError
 
 _READY: Final = re.compile(r"stoker up: ready, broker on (\S+), registry on (\S+);")
-_FREE_PORTS: Final = ("--host", "127.0.0.1", "--port", "0", "--registry-port", "0")
+_FREE_PORTS: Final = ("--local", "--host", "127.0.0.1", "--port", "0", "--registry-port", "0")
 _STOP_SECONDS: Final = 60
 
 

@@ -12,7 +12,9 @@ from stoker.registry.errors import RegistryError
 from stoker.registry.settings import Level, parse_level
 
 _STORE: Final = "kafkastore."
-_HANDED_ON: Final = ("security.", "sasl.", "ssl.", "client.")
+BOOTSTRAP_SERVERS: Final = "kafkastore.bootstrap.servers"
+HANDED_ON: Final = ("security.", "sasl.", "ssl.", "client.")
+"""How the properties begin that its Kafka client is given."""
 _OTHER_NAMES: Final = {
     "avro.compatibility.level": "schema.compatibility.level",
     "master.eligibility": "leader.eligibility",
@@ -58,10 +60,15 @@ class Setting(NamedTuple):
     explanation: str
 
 
-def load_registry_config(path: Path | None, overrides: Mapping[str, str]) -> tuple[RegistryConfig, list[str]]:
+def load_registry_config(
+    path: Path | None,
+    overrides: Mapping[str, str],
+    defaults: Callable[[str | None], Mapping[str, str]] | None = None,
+) -> tuple[RegistryConfig, list[str]]:
     """The settings of the file, the overrides being stronger; and the given names that change nothing.
 
-    Raises InvalidRegistryConfig.
+    `defaults` tells what counts where these say nothing; it is given the cluster that they name, if any. Raises
+    InvalidRegistryConfig.
     """
     given: dict[str, str] = {}
     if path is not None:
@@ -72,6 +79,8 @@ def load_registry_config(path: Path | None, overrides: Mapping[str, str]) -> tup
         except MalformedProperties as error:
             raise InvalidRegistryConfig(f"{path} {error}") from error
     given = {_OTHER_NAMES.get(name, name): value for name, value in {**given, **overrides}.items()}
+    if defaults is not None:
+        given = {**defaults(given.get(BOOTSTRAP_SERVERS)), **given}
     values: dict[str, Any] = {}
     for name, setting in SETTINGS.items():
         text = given.pop(name, setting.default)
@@ -85,7 +94,7 @@ def load_registry_config(path: Path | None, overrides: Mapping[str, str]) -> tup
     handed_on = {
         name.removeprefix(_STORE): given.pop(name)
         for name in list(given)
-        if name.startswith(tuple(_STORE + each for each in _HANDED_ON))
+        if name.startswith(tuple(_STORE + each for each in HANDED_ON))
     }
     return RegistryConfig(**values, client_properties=handed_on), sorted(given)
 
@@ -150,7 +159,7 @@ def _file(text: str) -> Path | None:
 
 
 SETTINGS: Final = {
-    "kafkastore.bootstrap.servers": Setting(
+    BOOTSTRAP_SERVERS: Setting(
         "bootstrap_servers", "localhost:9092", _bootstrap_servers, "the cluster that the schemas are kept in"
     ),
     "kafkastore.topic": Setting("topic", "_schemas", _name, "the topic that they are kept in"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from stoker.spark.attached_topic import attached_topic, source_options_of
 from stoker.spark.errors import SparkError
+from stoker.spark.named_cluster import NamedCluster
 from stoker.spark.options import source_options
 from stoker.spark.topic_search import BINARY, AttachedTable, TopicSearch, check_name, selection
 
@@ -114,7 +115,7 @@ class Attachment:
 
 def attach(
     spark: "SparkSession",
-    bootstrap_servers: str,
+    bootstrap_servers: str | None = None,
     *,
     registry: str | None = None,
     topics: str | Iterable[str] | None = None,
@@ -126,7 +127,7 @@ def attach(
 ) -> Attachment:
     """Make each topic a table of `database`, to be read by SQL, as a stream too, and written by INSERT.
 
-    `topics` are names, or a regular expression; by default all but those that begin with `_`. A topic whose name Spark
+    Without `bootstrap_servers` it is the cluster that stoker.toml or variables name, and their registry. `topics` are names, or a regular expression; by default all but those that begin with `_`. A topic whose name Spark
     does not allow gets `_` for what is not a letter, a digit or `_`; `names` says it otherwise, by topic. The format of keys
     and values is that of the subjects `<topic>-key` and `<topic>-value` of `registry`, else `key_format` and
     `value_format`, which are `binary` or `string`. `options` are those of `format("stoker")`, to read and to write all
@@ -135,9 +136,14 @@ def attach(
     """
     check_name("database", database)
     given = {name.lower(): str(value) for name, value in (options or {}).items()}
-    base = {"kafka.isolation.level": "read_committed", "kafka.bootstrap.servers": bootstrap_servers}
-    if registry is not None:
-        base["schema.registry.url"] = registry
+    named = NamedCluster.of(bootstrap_servers, registry)
+    base = {
+        "kafka.isolation.level": "read_committed",
+        "kafka.bootstrap.servers": named.bootstrap_servers,
+        **named.options,
+    }
+    if named.registry is not None:
+        base["schema.registry.url"] = named.registry
     source_options(source_options_of(base | given | {"subscribe": "any"}))  # a mistake in them is not one of each topic
     search = TopicSearch(
         database=database,

@@ -31,7 +31,8 @@ def session(
 ) -> "SparkSession":
     """The Spark session of this process, set up as `explain_settings()` says; started if there is none.
 
-    `master` is by default `local[*,4]`: all cores, and a task may fail three times (plain `local[*]` allows no failure).
+    `master` is by default what STOKER_SPARK_MASTER or stoker.toml names, else `local[*,4]`: all cores, and a task may fail three
+    times (plain `local[*]` allows no failure).
     What is given in `config`, or to `spark-submit`, is stronger than what is set here. If a session runs already it is
     used: settings that it has are kept, the others are made, and a warning names those that would have to be made
     before the start. Raises SparkCannotStart, with what to install, if there is no Java.
@@ -47,7 +48,8 @@ def session(
         _adapt(running, given)
         return running
     submitted = _submitted()
-    chosen = master or given.get(_MASTER) or submitted.get(_MASTER) or os.environ.get("MASTER") or LOCAL_MASTER
+    chosen = master or given.get(_MASTER) or _named_master() or submitted.get(_MASTER)
+    chosen = chosen or os.environ.get("MASTER") or LOCAL_MASTER
     ours = {each.name: each.value for each in settings(chosen) if each.name not in submitted}
     wanted = {**ours, **given, _MASTER: chosen}
     builder = SparkSession.builder.appName(app_name)
@@ -102,6 +104,13 @@ def _taken(running: "SparkSession", name: str, value: str) -> bool:
     except AnalysisException:
         return False
     return True
+
+
+def _named_master() -> str | None:
+    """What stoker.toml or its variable names. Whom Spark has started (`spark-submit`) has its master already."""
+    from stoker.settings.current import current_settings
+
+    return None if _GATEWAY in os.environ else current_settings().spark_master.named
 
 
 def _submitted() -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from stoker.spark.named_cluster import NamedCluster
 from stoker.streams import nodes
 from stoker.streams.description import drawing, plans
 from stoker.streams.errors import ApplicationFailed, InvalidTopology
@@ -28,13 +29,16 @@ _STARTING: Final = ("earliest", "latest")
 
 
 class Streams:
-    """`name` is Kafka Streams' application id: state, offsets and internal topics are found by it."""
+    """`name` is Kafka Streams' application id: state, offsets and internal topics are found by it.
+
+    Without `bootstrap_servers` it is the cluster that stoker.toml or variables name, else localhost:9092.
+    """
 
     def __init__(
         self,
         name: str,
         *,
-        bootstrap_servers: str = "localhost:9092",
+        bootstrap_servers: str | None = None,
         registry: str | None = None,
         state_dir: str | None = None,
         spark: "SparkSession | None" = None,
@@ -45,9 +49,10 @@ class Streams:
         changelogs: bool = True,
     ) -> None:
         self.name = check_name("the name of an application", name)
-        self.bootstrap_servers = bootstrap_servers
-        self.registry = registry
-        self.options = {each: str(value) for each, value in (options or {}).items()}
+        named = NamedCluster.of(bootstrap_servers, registry)
+        self.bootstrap_servers = named.bootstrap_servers
+        self.registry = named.registry
+        self.options = named.options | {each: str(value) for each, value in (options or {}).items()}
         self._state_dir = state_dir
         self._spark = spark
         self._master = master
