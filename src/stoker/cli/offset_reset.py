@@ -13,7 +13,8 @@ from stoker.cli.output import print_json, print_table, say
 from stoker.cli.partition_scope import partitions_in
 from stoker.client.admin.group_offsets import alter_committed_offsets, committed_offsets
 from stoker.client.admin.groups import Group, list_groups
-from stoker.client.admin.offsets import EARLIEST, LATEST, UNKNOWN_OFFSET, ListedOffset, list_offsets_of
+from stoker.client.admin.offset_targets import OffsetsNotKnown, at_or_after, fitted, offsets_at
+from stoker.client.admin.offsets import EARLIEST, LATEST
 from stoker.client.cluster import Cluster
 from stoker.client.topic_partition import TopicPartition
 from stoker.wire.error_codes import ErrorCode
@@ -225,11 +226,13 @@ class _Planner:
         return self._within_range({partition: self._before[partition] + count for partition in self._scope})
 
     def _at_or_after(self, timestamp: int) -> Offsets:
-        found = self._listed(self._scope, timestamp)
-        late = [partition for partition, offset in found.items() if offset == UNKNOWN_OFFSET]
+        try:
+            found, late = at_or_after(self._cluster, self._scope, timestamp)
+        except OffsetsNotKnown as error:
+            raise _not_known(error) from error
         for partition in late:
             say(f"{partition} has no record as late as that: its end is taken.")
-        return found | self._listed(late, LATEST)
+        return found
 
     def _from_file(self, file: OffsetFile) -> Offsets:
         wanted = file.of_group(self._group_id)
@@ -241,21 +244,26 @@ class _Planner:
 
     def _within_range(self, wanted: Offsets) -> Offsets:
         """An offset that is not there becomes the nearest that is, and that is said."""
-        starts, ends = self._listed(wanted, EARLIEST), self._listed(wanted, LATEST)
-        for partition, offset in wanted.items():
-            if offset > ends[partition]:
-                say(f"{partition}: offset {offset} is higher than the latest, {ends[partition]}, which is taken.")
-            elif offset < starts[partition]:
-                say(f"{partition}: offset {offset} is lower than the earliest, {starts[partition]}, which is taken.")
-        return {each: min(max(offset, starts[each]), ends[each]) for each, offset in wanted.items()}
+        try:
+            offsets = fitted(self._cluster, wanted)
+        except OffsetsNotKnown as error:
+            raise _not_known(error) from error
+        for partition, (asked, offset) in offsets.items():
+            if asked > offset:
+                say(f"{partition}: offset {asked} is higher than the latest, {offset}, which is taken.")
+            elif asked < offset:
+                say(f"{partition}: offset {asked} is lower than the earliest, {offset}, which is taken.")
+        return {partition: offset for partition, (_, offset) in offsets.items()}
 
     def _listed(self, partitions: Iterable[TopicPartition], timestamp: int) -> Offsets:
-        offsets: Offsets = {}
-        for partition, found in list_offsets_of(self._cluster, partitions, timestamp).items():
-            if not isinstance(found, ListedOffset):
-                raise CommandFailed(f"the offsets of {partition} are not known: {found}")
-            offsets[partition] = found.offset
-        return offsets
+        try:
+            return offsets_at(self._cluster, partitions, timestamp)
+        except OffsetsNotKnown as error:
+            raise _not_known(error) from error
+
+
+def _not_known(error: OffsetsNotKnown) -> CommandFailed:
+    return CommandFailed(f"the offsets of {error.partition} are not known: {error}")
 
 
 def _parsed(target: str, value: Any) -> Any:

@@ -44,6 +44,8 @@ class Member:
     target: tuple[TopicPartition, ...] | None = None
     """What the member will have when it has caught up; only the new protocol tells."""
     epoch: int | None = None
+    is_upgraded: bool | None = None
+    """Of a group of the new protocol: whether the member speaks it, too. Brokers before 4.0 do not tell."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,6 +60,8 @@ class Group:
     coordinator: int | None
     members: tuple[Member, ...]
     epoch: int | None = None
+    assignment_epoch: int | None = None
+    """Of the target assignment, which may be behind the group."""
 
     @property
     def is_active(self) -> bool:
@@ -133,6 +137,7 @@ def _consumer_group(described: "DescribedConsumerGroup", coordinator: int | None
         assignor=described.assignor_name,
         coordinator=coordinator,
         epoch=described.group_epoch,
+        assignment_epoch=described.assignment_epoch,
         members=tuple(
             Member(
                 member_id=member.member_id,
@@ -142,6 +147,7 @@ def _consumer_group(described: "DescribedConsumerGroup", coordinator: int | None
                 assignment=_partitions_of(member.assignment),
                 target=_partitions_of(member.target_assignment),
                 epoch=member.member_epoch,
+                is_upgraded=None if member.member_type < 0 else bool(member.member_type),
             )
             for member in described.members
         ),
