@@ -15,6 +15,7 @@ StokerError
 ├── RegistryError           registry/errors.py
 ├── RegistryClientError     registry/client.py
 ├── InvalidSettings         settings/errors.py
+├── ImpossiblePlan          capacity/load.py
 ├── SparkError              spark/errors.py
 ├── ClusterError            clusters/errors.py
 └── CommandFailed           cli/failure.py

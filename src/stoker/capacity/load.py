@@ -1,5 +1,6 @@
 """What must be carried, and how safely."""
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,6 +42,8 @@ class Load:
     state_bytes: float = 100.0
 
     def __post_init__(self) -> None:
+        if not all(map(math.isfinite, (self.throughput, self.peak, self.compression))):
+            raise ImpossiblePlan("throughput, peak and compression must be finite numbers")
         if self.failures >= self.replication_factor:
             raise ImpossiblePlan(
                 f"{self.failures} failed brokers can take every copy of a partition when the replication factor is "

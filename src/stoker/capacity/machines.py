@@ -1,5 +1,6 @@
 """What a partition, a broker and an executor can do, and where each default comes from."""
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,6 +40,8 @@ class Machines:
     executor_cores: int = 4
 
     def __post_init__(self) -> None:
+        if not math.isfinite(self.headroom):
+            raise ImpossiblePlan("headroom must be a finite number")
         if self.broker_memory <= HEAP_BYTES:
             raise ImpossiblePlan(
                 f"a broker with {self.broker_memory / 1e9:g} GB of memory has no page cache beside a heap of "

@@ -1,11 +1,16 @@
 """How many partitions: max(T/P, T/C), with headroom, and at least what the group and the brokers can share."""
 
 import math
+from itertools import islice
+from typing import Final
 
 from stoker.capacity.figure import Demand, Figure, at_least, deciding, shown_bytes, shown_rate
 from stoker.capacity.load import Load
 from stoker.capacity.machines import Machines
 from stoker.capacity.storage import disk
+
+_TRIED: Final = 10_000
+"""Numbers of partitions that are looked at; after that, brokers are added instead."""
 
 
 def partitions(load: Load, machines: Machines, brokers: int) -> Figure:
@@ -49,7 +54,7 @@ def _even_disks(load: Load, machines: Machines, brokers: int, least: int) -> Dem
     first = per_topic(load, least) * load.topics
     fitting = (
         count
-        for count in range(first, 2 * max(first, brokers) + step, step)
+        for count in islice(range(first, 2 * max(first, brokers) + step, step), _TRIED)
         if fullest_disk(load, count, brokers) <= machines.broker_disk * (1 + 1e-9)
     )
     found = next(fitting, first)
