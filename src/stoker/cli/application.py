@@ -36,6 +36,7 @@ ENTRIES: Final = {
     "configs": Entry("Describe and alter the configs of topics, brokers and groups.", "stoker.cli.configs"),
     "records": Entry("Delete records from the start of partitions.", "stoker.cli.records"),
     "cluster": Entry("Run an Apache Kafka cluster on this machine.", "stoker.cli.kafka_cluster"),
+    "spark": Entry("Run a Spark cluster on this machine.", "stoker.cli.spark_cluster"),
     "config": Entry("Show where addresses come from: stoker.toml, variables, flags.", "stoker.cli.config"),
     "brokers": Entry("List the brokers of a cluster.", "stoker.cli.cluster", "brokers"),
     "plan": Entry("Work out brokers, partitions, disks and executors for a load.", "stoker.cli.plan"),

@@ -48,11 +48,11 @@ def up(
         typer.Option(
             "--port",
             "-p",
-            min=1,
+            min=0,
             max=_HIGHEST_PORT,
             metavar="N",
             show_default="9092",
-            help="Of the first broker; the next ones follow it.",
+            help="Of the first broker, the next ones follow it; 0: free ones.",
         ),
     ] = None,
     kafka_version: Annotated[

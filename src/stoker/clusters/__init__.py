@@ -1,6 +1,6 @@
 """Clusters on this machine: Apache Kafka, and Spark's standalone master and workers.
 
-from stoker.clusters import KafkaCluster
+from stoker.clusters import KafkaCluster, SparkCluster
 
 with KafkaCluster(directory).up(brokers=3) as kafka:
     kafka.bootstrap_servers
@@ -8,5 +8,6 @@ with KafkaCluster(directory).up(brokers=3) as kafka:
 
 from stoker.clusters.errors import ClusterError
 from stoker.clusters.kafka_cluster import KafkaCluster
+from stoker.clusters.spark_cluster import SparkCluster
 
-__all__ = ["ClusterError", "KafkaCluster"]
+__all__ = ["ClusterError", "KafkaCluster", "SparkCluster"]

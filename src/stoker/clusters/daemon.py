@@ -80,11 +80,18 @@ class Daemon:
             raise CannotStart(f"{self.name} ended as soon as it was started. {self.last_words()}")
 
     def terminate(self) -> None:
-        self._send(signal.SIGTERM)
+        """SIGTERM; `wait_until_gone` says when it has ended."""
+        pid = self.pid
+        if pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
 
     def kill(self) -> None:
-        """SIGKILL; returns when it is gone."""
-        self._send(signal.SIGKILL)
+        """SIGKILL, to all that it has started, too, as when a machine fails; returns when it is gone."""
+        pid = self.pid
+        if pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)  # its session is its own
         self.wait_until_gone(float("inf"))
 
     def wait_until_gone(self, seconds: float) -> bool:
@@ -108,12 +115,6 @@ class Daemon:
     @property
     def _pid_file(self) -> Path:
         return self.directory / PID_FILE
-
-    def _send(self, number: signal.Signals) -> None:
-        pid = self.pid
-        if pid is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
 
 
 def _reap(pid: int) -> None:

@@ -24,11 +24,12 @@ from stoker.clusters.java import find_java
 from stoker.clusters.kafka_node import PURPOSE, KafkaNode
 from stoker.clusters.kafka_plan import MOST_CONTROLLERS, PLAN_FILE, KafkaPlan, read_plan
 from stoker.clusters.kafka_status import KafkaStatus, Replication, node_status, replication
-from stoker.clusters.ports import draw_port, is_free
+from stoker.clusters.ports import draw_port, draw_ports, is_free
 from stoker.wire.uuids import draw_uuid, uuid_text
 
 DEFAULT_BROKERS: Final = 3
 DEFAULT_PORT: Final = 9092
+ANY_PORT: Final = 0
 DEFAULT_HEAP: Final = "512M"
 
 START_SECONDS: Final = 120.0
@@ -126,7 +127,7 @@ class KafkaCluster:
     ) -> Self:
         """Start all nodes that are down, making the cluster if there is none; returns when all are ready.
 
-        What is not given is as before, or a default. A cluster that is there may get more brokers; other settings may
+        What is not given is as before, or a default; ANY_PORT is a port that is free. A cluster that is there may get more brokers; other settings may
         change while all of its nodes are down. Raises ClusterError.
         """
         find_java(PURPOSE)
@@ -199,7 +200,7 @@ class KafkaCluster:
         if not self.exists:
             return self._new_plan(
                 brokers or DEFAULT_BROKERS,
-                port or DEFAULT_PORT,
+                draw_ports(brokers or DEFAULT_BROKERS) if port == ANY_PORT else port or DEFAULT_PORT,
                 kafka_jars(kafka_version, jars, self._say),
                 heap or DEFAULT_HEAP,
                 config or {},

@@ -21,6 +21,15 @@ def is_free(port: int) -> bool:
         return True
 
 
+def draw_ports(count: int) -> int:
+    """The first of so many free ports in a row."""
+    chance = random.SystemRandom()
+    while True:
+        first = chance.randrange(_RANGE.start, _RANGE.stop - count)
+        if all(map(is_free, range(first, first + count))):
+            return first
+
+
 def draw_port(taken: Collection[int] = ()) -> int:
     """A free port, none of `taken`; by chance, so that two who draw at once draw different ones."""
     chance = random.SystemRandom()
