@@ -73,10 +73,8 @@ def _delete(cluster: "Cluster", before: "dict[TopicPartition, int]") -> None:
 def _read(path: str) -> str:
     try:
         return Path(path).read_text()
-    except FileNotFoundError:
-        raise JavaError("java.nio.file.NoSuchFileException", path) from None
-    except OSError as error:
-        raise JavaError("java.nio.file.FileSystemException", f"{path}: {error.strerror}") from None
+    except OSError:
+        raise JavaError("java.io.IOException", f"Unable to read file {path}") from None
 
 
 def _offsets(text: str) -> "dict[TopicPartition, int]":

@@ -155,7 +155,12 @@ def _uuid(text: str | None) -> "UUID | None":
     try:
         found = uuid_from_text(text.rstrip("="))
     except ValueError:
-        raise JavaError(ILLEGAL_ARGUMENT, f"Input string `{text}` is not a base64-encoded UUID") from None
+        size = len(text.rstrip("=")) * 3 // 4
+        raise JavaError(
+            ILLEGAL_ARGUMENT,
+            f"Input string `{text}` decoded as {size} bytes, which is not equal to the expected 16 bytes of a "
+            "base64-encoded UUID",
+        ) from None
     return None if found == ZERO_UUID else found
 
 

@@ -10,8 +10,16 @@ if TYPE_CHECKING:
 _WIDTH: Final = 80
 _GAP: Final = 2
 _INDENT: Final = "  "
-_WORDS: Final = re.compile(r"[^\s-]*-+(?=[^\W\d_])|\S*?\S-+(?=[^\W\d_])|\S+\s*|\s+")
-"""Where Java may break a line: behind white space, and behind a hyphen that a letter follows."""
+_BEFORE, _AFTER = r"[(\[{\"']", r"[)\]}.,:;!?%\"']"
+_WORDS: Final = re.compile(
+    rf"""-{_BEFORE}*\d+(?:[.,]\d+)*(?:{_AFTER}+|-+)?\s*
+    |(?=.){_BEFORE}*
+     (?:[^\s()\[\]{{}}.,:;!?%"-]|(?<=\d)[.,](?=\d))*
+     (?:{_AFTER}+|-+(?:'[.,]?)?)?
+     \s*""",
+    re.VERBOSE,
+)
+"""Where Java may break a line: behind white space, a hyphen and most punctuation, and before an opening bracket."""
 
 
 class _Row(NamedTuple):
@@ -68,7 +76,7 @@ def _pieces(text: str, width: int) -> list[str]:
 def _wrapped(line: str, width: int) -> list[str]:
     pieces: list[str] = []
     piece = ""
-    for word in _WORDS.findall(line):
+    for word in filter(None, _WORDS.findall(line)):
         if len(piece) + len(word) > width:
             pieces.append(piece.rstrip())
             piece = _INDENT + word
