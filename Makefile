@@ -114,6 +114,7 @@ docs: acceptance ## write the pages of docs/ that are made from the code
 	$(BIN)/python -m stoker.spark.document docs/spark.md
 	$(BIN)/python -m stoker.streams.document docs/streams.md
 	$(BIN)/python -m stoker.streams.sql.document docs/sql.md
+	$(BIN)/python -m stoker.capacity.document docs/scaling.md
 
 .PHONY: lock
 lock: .cache/uv/bin/uv ## pin and hash the dependencies of pyproject.toml (ARGS=--upgrade for newer ones)

@@ -76,7 +76,7 @@ def test_every_command_and_option_is_in_the_guide() -> None:
     examples = "\n".join(_CONSOLE.findall(guide))
     for words, command in commands():
         if words.startswith(
-            ("stoker transactions ", "stoker schemas ", "stoker streams ", "stoker sql", "stoker demo", "stoker up")
+            ("stoker transactions ", "stoker schemas ", "stoker streams ", "stoker sql", "stoker demo", "stoker plan", "stoker up")
         ):
             continue
         assert f"$ {words}" in examples or f"| {words}" in examples, f"docs/cli.md has no example of {words}"

@@ -39,6 +39,7 @@ def demands_of_load(load: Load, machines: Machines) -> tuple[Demand, ...]:
         return Demand(name=name, count=at_least(quotient) + load.failures, formula=formula + spare)
 
     return (
+        Demand(name="copies", count=load.replication_factor, formula="each copy on a broker of its own"),
         Demand(
             name="disk",
             count=at_least(disk(load).value / machines.broker_disk),
@@ -72,7 +73,6 @@ def demands_of_load(load: Load, machines: Machines) -> tuple[Demand, ...]:
             f"{shown_rate(written)} x {CACHE_SECONDS:g} s"
             f" / ({shown_bytes(machines.broker_memory)} - {shown_bytes(HEAP_BYTES)} heap)",
         ),
-        Demand(name="copies", count=load.replication_factor, formula="each copy on a broker of its own"),
     )
 
 

@@ -9,10 +9,32 @@ from typing import Final
 from stoker.capacity.figure import shown_bytes, shown_rate
 from stoker.capacity.load import DAY_SECONDS, Load
 from stoker.capacity.machines import SOURCES, Machines
-from stoker.capacity.measured import MEASUREMENTS, Measurement
+from stoker.capacity.measured import (
+    KAFKA_FETCHED,
+    KAFKA_PRODUCED,
+    MEASUREMENTS,
+    REGISTRY_FETCHES,
+    SPARK_CORES,
+    SPARK_LARGE_VALUES,
+    SPARK_WORK,
+    STOKER_FETCHED,
+    STOKER_PRODUCED,
+    STREAMS_WORK,
+    Measurement,
+    core_bytes_per_second,
+    core_seconds,
+)
 from stoker.capacity.measured_streams import STREAMS_CORES, STREAMS_EVENTS_PER_SECOND, STREAMS_PAGE
 
 HEADING: Final = "## Where the numbers come from\n"
+
+_BROKER_WORK: Final = {
+    "Apache Kafka, 1 KB produced in batches of 16 KB": KAFKA_PRODUCED,
+    "Apache Kafka, 1 KB fetched": KAFKA_FETCHED,
+    "the embedded broker, 1 KB produced in batches of 16 KB": STOKER_PRODUCED,
+    "the embedded broker, 1 KB fetched": STOKER_FETCHED,
+}
+_STREAMS: Final = f"{STREAMS_EVENTS_PER_SECOND:,.0f} events/s on {STREAMS_CORES} cores"
 
 OPTIONS: Final = {
     "record_bytes": "--record-size",
@@ -30,7 +52,24 @@ def option(field: str) -> str:
 
 def reference() -> str:
     """The part of the page from its heading on."""
-    return "\n".join([HEADING, _defaults(), _measurements()])
+    return "\n".join([HEADING, _cores(), _defaults(), _measurements()])
+
+
+def _cores() -> str:
+    lines = ["### What one core does\n", "| work | of one core | from |", "|---|---:|---|"]
+    for name, measured in _BROKER_WORK.items():
+        lines.append(f"| {name} | {1000 / measured.value:,.0f} MB/s | {measured.value:g} s/GB, {_link(measured)} |")
+    for name, measured in SPARK_WORK.items():
+        rate = f"{1 / core_seconds(name):,.0f} events/s"
+        lines.append(f"| Spark, `--work {name}` | {rate} | {measured.value:g} µs a record, {_link(measured)} |")
+    rate = f"{1 / core_seconds(STREAMS_WORK):,.0f} events/s"
+    lines += [
+        f"| Spark, `--work {STREAMS_WORK}` | {rate} | {_STREAMS}, [streams]({STREAMS_PAGE}) |",
+        f"| Spark, bytes of large values | {core_bytes_per_second() / 1e6:,.0f} MB/s | {SPARK_LARGE_VALUES.value:g} MB/s on "
+        f"{SPARK_CORES} cores, {_link(SPARK_LARGE_VALUES)} |",
+        f"| the registry, schemas by id | {REGISTRY_FETCHES.value:,.0f} calls/s | one process, {_link(REGISTRY_FETCHES)} |",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _defaults() -> str:
@@ -46,8 +85,7 @@ def _measurements() -> str:
         f"| {each.section}: {each.row} ({each.column}) | {each.value:,g} {each.unit} | {_link(each)} |"
         for each in MEASUREMENTS
     ]
-    streams = f"{STREAMS_EVENTS_PER_SECOND:,.0f} events/s on {STREAMS_CORES} cores"
-    lines += [f"| streams: revenue of each customer and hour | {streams} | [streams]({STREAMS_PAGE}) |"]
+    lines += [f"| streams: revenue of each customer and hour | {_STREAMS} | [streams]({STREAMS_PAGE}) |"]
     return "\n".join(lines) + "\n"
 
 

@@ -23,7 +23,7 @@ def partitions(load: Load, machines: Machines, brokers: int) -> Figure:
     demands = (*demands, _even_disks(load, machines, brokers, deciding(demands).count))
     decided = deciding(demands)
     of_a_topic = per_topic(load, decided.count)
-    formula = f"{decided.count:,}"
+    formula = "the most of" if load.topics == load.group_size == 1 else f"{decided.count:,}"
     if load.topics > 1:
         formula += f" / {load.topics:,} topics, {of_a_topic:,} each"
     if load.group_size > 1:

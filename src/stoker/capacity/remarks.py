@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from stoker.capacity.embedded import ENOUGH
-from stoker.capacity.figure import Figure, shown_bytes, shown_rate
+from stoker.capacity.figure import Figure, counted, shown_bytes, shown_rate
 from stoker.capacity.load import SEGMENT_BYTES, Load
 from stoker.capacity.machines import Machines
 
@@ -51,7 +51,7 @@ def _on_partitions(load: Load, partitions: Figure) -> Iterator[str]:
     few, many = _USUAL_PARTITIONS
     if of_a_topic < few:
         yield (
-            f"{of_a_topic} partitions a topic are few: no group has more consumers at work than that, and one hot key weighs "
+            f"{counted(of_a_topic, 'partition')} a topic {'is' if of_a_topic == 1 else 'are'} few: no group has more consumers at work than that, and one hot key weighs "
             f"more; {few} to 50 are usual. More can be added later, never fewer, and then keys go to other partitions."
         )
     elif of_a_topic >= _MANY_PARTITIONS:

@@ -18,7 +18,7 @@ EVENTS: Final = "200000events/s"
 
 def parse_bytes(option: str, text: str) -> float:
     """Bytes; a number alone is bytes too. Anything else is wrong usage of the option."""
-    size = _bytes(option, text)
+    size = _bytes(option, text, text)
     if size is None:
         wrong_usage(f"{option} {text}: no size; write {SIZES}")
     return _positive(option, text, size)
@@ -56,7 +56,7 @@ def _split(text: str) -> tuple[str, int | None]:
 
 def _rate(option: str, text: str) -> float | None:
     size, seconds = _split(text)
-    count = None if seconds is None else _bytes(option, size)
+    count = None if seconds is None else _bytes(option, size, text)
     return None if count is None or seconds is None else count / seconds
 
 
@@ -68,12 +68,12 @@ def _events(text: str) -> float | None:
     return float(match["number"]) * 1000.0 ** _POWERS.index(match["prefix"].lower()) / seconds
 
 
-def _bytes(option: str, text: str) -> float | None:
+def _bytes(option: str, text: str, given: str) -> float | None:
     match = _SIZE.fullmatch(text.strip())
     if match is None or (match["binary"] and not match["prefix"]):
         return None
     if match["kind"] == "b":
-        wrong_usage(f"{option} {text}: 'b' may be bits or bytes; write {match['prefix']}B or {match['prefix']}bit")
+        wrong_usage(f"{option} {given}: 'b' may be bits or bytes; write {match['prefix']}B or {match['prefix']}bit")
     if match["prefix"] and not match["kind"]:
         return None
     base = 1024.0 if match["binary"] else 1000.0
