@@ -37,6 +37,7 @@ DEFAULT_MEMORY: Final = "1g"
 _PURPOSE: Final = "Spark"
 _HEAP: Final = "-Xmx512m"
 """Of the master and of each worker, which only look after executors."""
+_CORE_JAR: Final = "spark-core_"
 _START_SECONDS: Final = 120.0
 _STOP_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.1
@@ -247,6 +248,7 @@ def _environment(home: str, directory: Path) -> dict[str, str]:
     """Executors run this Python, whose packages are ours, also where a driver only says `python3`."""
     return os.environ | {
         "SPARK_HOME": home,
+        "SPARK_SCALA_VERSION": _scala_version(home),
         "SPARK_LOCAL_IP": HOST,
         "SPARK_LOCAL_DIRS": str(directory / "local"),
         "PYSPARK_PYTHON": sys.executable,
@@ -260,6 +262,16 @@ def _spark_home() -> str:
     if found is None or not found.submodule_search_locations:
         raise CannotStart("there is no pyspark in this Python: `pip install pyspark`")
     return str(found.submodule_search_locations[0])
+
+
+def _scala_version(home: str) -> str:
+    """Without it a worker looks for the build directories of Spark's sources, and starts no executor."""
+    named = [
+        path.name.removeprefix(_CORE_JAR).partition("-")[0] for path in Path(home, "jars").glob(f"{_CORE_JAR}*.jar")
+    ]
+    if not named:
+        raise CannotStart(f"{home} has no jars of Spark: the pyspark that is installed is a client alone")
+    return named[0]
 
 
 def _wait(is_so: Callable[[], bool], daemons: list[Daemon]) -> None:

@@ -22,11 +22,16 @@ class Setting(NamedTuple):
 
 def settings(master: str = LOCAL_MASTER) -> tuple[Setting, ...]:
     """What `session()` sets for that master; what only makes sense on one machine is left out for a cluster."""
-    return (*_EVERYWHERE, *(_on_one_machine() if is_local(master) else ()))
+    return (*_EVERYWHERE, *(_on_one_machine() if is_on_this_machine(master) else ()))
 
 
 def is_local(master: str) -> bool:
     return master == "local" or master.startswith("local[")
+
+
+def is_on_this_machine(master: str) -> bool:
+    """Also a standalone cluster that only this machine reaches, as `stoker spark up` starts it."""
+    return is_local(master) or master.startswith(("spark://127.0.0.1:", "spark://localhost:", "spark://[::1]:"))
 
 
 def cores() -> int:
