@@ -53,7 +53,8 @@ class Connection:
         self._correlation_id = 0
         self._unanswered: deque[int] = deque()
         self._unclaimed: dict[int, Buffer] = {}
-        self._offered: dict[int, tuple[int, int]] = {}
+        self.offered: dict[int, tuple[int, int]] = {}
+        """The first and the last version of each API that the broker has, by the API's key."""
         self.features: dict[str, int] = {}
         """The levels that the cluster has agreed on (KIP-584), by name."""
         self.is_open = True
@@ -137,12 +138,12 @@ class Connection:
             frame = self._receive_frame(posted)
         answer = self._decode(frame, ApiVersionsResponse, posted)
         raise_if_refused(answer.error_code)
-        self._offered = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+        self.offered = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
         self.features = {feature.name: feature.max_version_level for feature in answer.finalized_features}
 
     def _common_version(self, request: type[Request], up_to: int | None) -> int:
         name = request.__name__.removesuffix("Request")
-        offered = self._offered.get(request.API_KEY)
+        offered = self.offered.get(request.API_KEY)
         if offered is None:
             raise UnsupportedByBroker(f"the broker at {self.address} has no {name} API")
         highest = self._highest_version(request, up_to)

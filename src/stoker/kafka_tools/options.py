@@ -258,8 +258,11 @@ class Options:
         self.arguments = list(arguments)
         self.non_options: list[str] = []
         self._found: dict[str, list[str]] = {}
+        self.sequence: list[str] = []
+        """The names of the options in the order in which they came."""
 
     def add(self, option: "Option[T]", values: Iterable[str]) -> None:
+        self.sequence.append(option.names[0])
         self._found.setdefault(option.names[0], []).extend(values)
 
     @property

@@ -20,6 +20,7 @@ from stoker.wire.messages.describe_configs import (
 class ResourceType(IntEnum):
     TOPIC = 2
     BROKER = 4
+    BROKER_LOGGER = 8
     CLIENT_METRICS = 16
     GROUP = 32
 
@@ -110,8 +111,13 @@ class Alteration(NamedTuple):
     value: str | None = None
 
 
-def describe_configs(cluster: Cluster, resource: Resource, names: Iterable[str] | None = None) -> list[Config]:
-    """The configs of a resource by name, or those of them that are named. Raises KafkaRefused."""
+def describe_configs(
+    cluster: Cluster, resource: Resource, names: Iterable[str] | None = None, *, as_told: bool = False
+) -> list[Config]:
+    """The configs of a resource by name, or those of them that are named. Raises KafkaRefused.
+
+    `as_told`: with the synonyms that the cluster tells, and no others.
+    """
     asked = DescribeConfigsResource(
         resource_type=resource.type,
         resource_name=resource.name,
@@ -120,7 +126,7 @@ def describe_configs(cluster: Cluster, resource: Resource, names: Iterable[str] 
     (result,) = _describe(cluster, [asked], _responsible_for(resource))
     raise_if_refused(result.error_code, result.error_message)
     configs = _configs(result)
-    return _with_other_names(cluster, configs) if resource.type is ResourceType.TOPIC else configs
+    return _with_other_names(cluster, configs) if resource.type is ResourceType.TOPIC and not as_told else configs
 
 
 def describe_topic_configs(cluster: Cluster, topics: Iterable[str]) -> dict[str, list[Config]]:
@@ -130,6 +136,18 @@ def describe_topic_configs(cluster: Cluster, topics: Iterable[str]) -> dict[str,
         for topic in topics
     ]
     return {result.resource_name: _configs(result) for result in _describe(cluster, asked, ANY_BROKER)} if asked else {}
+
+
+def list_config_resources(cluster: Cluster, kind: ResourceType) -> list[str]:
+    """The names of all resources of a type that have configs. Raises KafkaRefused, and UnsupportedByBroker of an old one."""
+    from stoker.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
+
+    request = ListConfigResourcesRequest()
+    if kind is not ResourceType.CLIENT_METRICS:  # the only ones that brokers before KIP-1142 tell of
+        request.resource_types = [kind]
+    answer = cluster.send(request, ListConfigResourcesResponse)
+    raise_if_refused(answer.error_code)
+    return [each.resource_name for each in answer.config_resources if each.resource_type == kind]
 
 
 def alter_configs(
@@ -169,7 +187,8 @@ def alter_configs_of(
 
 def _responsible_for(resource: Resource) -> Target:
     """Only a broker itself knows what its own server.properties says."""
-    return Broker(int(resource.name)) if resource.type is ResourceType.BROKER and resource.name else ANY_BROKER
+    is_of_a_broker = resource.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
+    return Broker(int(resource.name)) if is_of_a_broker and resource.name else ANY_BROKER
 
 
 def _describe(cluster: Cluster, asked: list[DescribeConfigsResource], to: Target) -> list[DescribeConfigsResult]:
