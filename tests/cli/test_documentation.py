@@ -71,12 +71,21 @@ def test_the_reference_is_what_help_says() -> None:
 
 
 def test_every_command_and_option_is_in_the_guide() -> None:
-    """But for those that have a page of their own: produce and consume, transactions, schemas, streams, SQL, the demo and up."""
+    """But for those that have a page of their own: produce and consume, transactions, schemas, streams, SQL, the demo, up and config."""
     guide = PAGE.read_text().partition(HEADING)[0]
     examples = "\n".join(_CONSOLE.findall(guide))
     for words, command in commands():
         if words.startswith(
-            ("stoker transactions ", "stoker schemas ", "stoker streams ", "stoker sql", "stoker demo", "stoker plan", "stoker up")
+            (
+                "stoker config ",
+                "stoker transactions ",
+                "stoker schemas ",
+                "stoker streams ",
+                "stoker sql",
+                "stoker demo",
+                "stoker plan",
+                "stoker up",
+            )
         ):
             continue
         assert f"$ {words}" in examples or f"| {words}" in examples, f"docs/cli.md has no example of {words}"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import wait_until
-from tests.cli.up_process import UpProcess, up
+from tests.cli.up_process import UpProcess, named_up, up
 from tests.faults.stoker_process import STOKER, free_port
 
 IN_FRONT = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
@@ -143,6 +143,80 @@ def test_ctrl_c_at_a_terminal(tmp_path: Path) -> None:
     assert running.returncode == 0
     assert b"\x1b[36mbroker   |\x1b[0m" in shown
     assert b"shutting down: SIGINT came" not in shown, "it was for `up` alone"
+
+
+# -- what is named is not started
+
+
+def test_only_the_registry_on_a_broker_that_is_named(tmp_path: Path, stoker_address: str) -> None:
+    """`stoker up` where stoker.toml names a broker runs the registry alone, which keeps its schemas there."""
+    file = tmp_path / "stoker.toml"
+    file.write_text(f'[kafka]\nbootstrap-servers = "{stoker_address}"\n')
+    with named_up(tmp_path) as running:
+        assert set(running.children()) == {"registry"}
+        assert (
+            running.lines[0] == f"stoker up: the broker is {stoker_address} ({file} line 2); --local starts one here."
+        )
+        assert running.lines[-1] == f"stoker up: ready, registry on {running.registry}; Ctrl-C stops it"
+        with urllib.request.urlopen(f"{running.registry}/subjects", timeout=30) as answer:
+            assert json.load(answer) == []
+        listed = subprocess.run([STOKER, "topics", "list", "--names"], cwd=tmp_path, capture_output=True, check=True)
+        assert b"_schemas" in listed.stdout.split()
+        assert running.stop(signal.SIGINT) == 0
+
+
+def test_only_the_broker_beside_a_registry_that_is_named(tmp_path: Path) -> None:
+    with named_up(tmp_path, env={"STOKER_REGISTRY_URL": "http://ann:secret@registry-1:8081"}) as running:
+        assert set(running.children()) == {"broker"}
+        assert running.lines[0] == (
+            "stoker up: the registry is http://ann:********@registry-1:8081 (STOKER_REGISTRY_URL); --local starts one here."
+        )
+        assert running.lines[-1] == f"stoker up: ready, broker on {running.broker}; Ctrl-C stops it"
+
+
+def test_nothing_to_start(tmp_path: Path) -> None:
+    file = tmp_path / "stoker.toml"
+    file.write_text('[kafka]\nbootstrap-servers = "broker-1:9092"\n\n[registry]\nurl = "http://registry-1:8081"\n')
+    running = UpProcess(directory=tmp_path)
+    assert running.wait() == 0
+    assert running.lines == [
+        f"stoker up: nothing to start: the broker is broker-1:9092 ({file} line 2), the registry http://registry-1:8081 "
+        f"({file} line 5). Use them as they are; --local starts both here."
+    ]
+    told = UpProcess("-b", "broker-2:9092", directory=tmp_path)
+    assert told.wait() == 0
+    assert "the broker is broker-2:9092 (--bootstrap-server), the registry" in told.output
+
+
+def test_both_all_the_same(tmp_path: Path) -> None:
+    """--local: what is named, and the security that goes with it, is left alone."""
+    (tmp_path / "stoker.toml").write_text(
+        '[kafka]\nbootstrap-servers = "broker-1:9092"\n[kafka.properties]\n"security.protocol" = "SASL_SSL"\n'
+    )
+    env = {"STOKER_REGISTRY_URL": "http://registry-1:8081", "STOKER_KAFKA_PROPERTIES_SASL_PASSWORD": "secret"}
+    with named_up(tmp_path, "--local", env=env) as running:
+        assert set(running.children()) == {"broker", "registry"}
+
+
+def test_security_without_an_address_is_not_for_a_broker_of_our_own(tmp_path: Path) -> None:
+    (tmp_path / "stoker.toml").write_text('[kafka.properties]\n"security.protocol" = "SASL_SSL"\n')
+    with named_up(tmp_path) as running:
+        assert set(running.children()) == {"broker", "registry"}
+
+
+def test_a_broker_that_is_named_and_not_there(tmp_path: Path) -> None:
+    """It may be on its way: the registry waits, and says for whom and for how long."""
+    running = UpProcess("-b", "127.0.0.1:1", "--registry-port", "0", directory=tmp_path)
+    wait_until(lambda: "waiting for the cluster, for up to 60 s: cannot connect to 127.0.0.1:1" in running.output)
+    assert running.lines[0] == "stoker up: the broker is 127.0.0.1:1 (--bootstrap-server); --local starts one here."
+    assert running.stop(signal.SIGINT) == 0
+
+
+def test_a_file_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "stoker.toml").write_text("[kafak]")
+    running = UpProcess(directory=tmp_path)
+    assert running.wait() == 2
+    assert running.lines[-1].startswith(f"stoker up: {tmp_path}/stoker.toml line 1: there is no table [kafak]")
 
 
 def test_a_usage_that_is_wrong() -> None:

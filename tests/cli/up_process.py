@@ -15,13 +15,19 @@ from tests.faults.stoker_process import STOKER
 
 WAIT_SECONDS: Final = 60.0
 
-_READY = re.compile(r"stoker up: ready, broker on (\S+), registry on (\S+);")
+_READY = re.compile(r"stoker up: ready, (?:broker on ([^\s,;]+))?(?:, )?(?:registry on ([^\s,;]+))?;")
 
 
 class UpProcess:
     """Its lines are kept; `broker` and `registry` are the addresses that it named when it was ready."""
 
-    def __init__(self, *arguments: str, env: Mapping[str, str] | None = None, stderr: int = subprocess.PIPE) -> None:
+    def __init__(
+        self,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        stderr: int = subprocess.PIPE,
+        directory: Path | None = None,
+    ) -> None:
         self.lines: list[str] = []
         self.broker = self.registry = ""
         self._ready = threading.Event()
@@ -31,6 +37,7 @@ class UpProcess:
             stderr=stderr,
             text=True,
             env=os.environ | (env or {}),
+            cwd=directory,
             start_new_session=True,
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -40,7 +47,7 @@ class UpProcess:
         for line in self.process.stderr or ():
             self.lines.append(line.rstrip("\n"))
             if ready := _READY.search(line):
-                self.broker, self.registry = ready.groups()
+                self.broker, self.registry = ready[1] or "", ready[2] or ""
                 self._ready.set()
 
     @property
@@ -80,6 +87,20 @@ def up(data_dir: Path, *arguments: str) -> Iterator[UpProcess]:
     """Ready, on ports of its own."""
     ports = ["--host", "127.0.0.1", "--port", "0", "--registry-port", "0"]
     process = UpProcess("--data-dir", str(data_dir), *ports, *arguments)
+    try:
+        process.wait_until_ready()
+        yield process
+    finally:
+        if process.process.poll() is None:
+            process.process.terminate()
+        process.wait()
+
+
+@contextmanager
+def named_up(directory: Path, *arguments: str, env: Mapping[str, str] | None = None) -> Iterator[UpProcess]:
+    """The same in a directory, with what its stoker.toml and the environment name."""
+    ports = ["--host", "127.0.0.1", "--port", "0", "--registry-port", "0", "--data-dir", str(directory / "data")]
+    process = UpProcess(*ports, *arguments, env=env, directory=directory)
     try:
         process.wait_until_ready()
         yield process

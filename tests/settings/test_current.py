@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from stoker.settings.current import current_file, current_settings, settings_file
+from stoker.settings.current import current_file, current_settings, environment_without_cluster, settings_file
+from stoker.settings.resolution import resolve
+from stoker.settings.stoker_toml import find_file
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +40,17 @@ def test_a_file_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
     assert current_file() == tmp_path / "stoker.toml"
     assert "STOKER_CONFIG" not in os.environ
+
+
+def test_an_environment_in_which_nothing_is_said_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "stoker.toml").write_text("[kafka.properties]\na = 1")
+    monkeypatch.setenv("STOKER_KAFKA_PROPERTIES_B", "2")
+    assert current_settings().properties == {"a": "1", "b": "2"}
+    environment = environment_without_cluster()
+    assert environment["PATH"] == os.environ["PATH"]
+    monkeypatch.delenv("STOKER_KAFKA_PROPERTIES_B")
+    assert resolve(environment=environment, file=None).properties == {}
+    assert find_file(str(tmp_path), environment) is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a directory in use cannot be removed")

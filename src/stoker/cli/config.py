@@ -2,11 +2,11 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from stoker.cli.failure import CommandFailed, did_you_mean
+from stoker.cli.failure import CommandFailed
 from stoker.cli.noun import examples, noun
 from stoker.cli.output import Json, print_json, print_table, say
 from stoker.settings import definitions
@@ -16,6 +16,9 @@ from stoker.settings.resolution import LeftAside, Place, Settings, Value
 application = noun(
     "config", "Addresses, named once: stoker.toml, variables, flags. (Kafka's own configs: `stoker configs`.)"
 )
+
+_NEARLY: Final = 0.85
+"""How much of two names must be the same, which all begin alike."""
 
 # Without `envvar`: what comes from a variable is to be told apart from what was typed.
 BootstrapServer = Annotated[
@@ -137,12 +140,15 @@ def _no_file() -> str:
 
 def _likely_mistakes() -> list[str]:
     """Variables that nobody reads, whose names are nearly those of settings."""
+    from difflib import get_close_matches
+
     known = [setting.variable for setting in definitions.SETTINGS] + [definitions.FILE_VARIABLE]
     unread = [name for name in os.environ if name.startswith("STOKER_") and name not in known]
+    close = {name: get_close_matches(name, known, n=1, cutoff=_NEARLY) for name in sorted(unread)}
     return [
-        f"The variable {name} means nothing to Stoker{hint}"
-        for name in sorted(unread)
-        if not name.startswith(definitions.PROPERTY_VARIABLES) and (hint := did_you_mean(name, known))
+        f"The variable {name} means nothing to Stoker; did you mean {found[0]}?"
+        for name, found in close.items()
+        if found
     ]
 
 

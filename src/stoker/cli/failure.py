@@ -98,6 +98,6 @@ def _named_by_file(problem: str) -> str:
         named = current_settings().bootstrap_servers
     except InvalidSettings:
         return ""
-    addresses = [each.strip() for each in str(named.text).split(",")]
+    addresses = [each.strip() if ":" in each else f"{each.strip()}:9092" for each in str(named.text).split(",")]
     is_from_there = named.file is not None and any(f" {each}: " in problem for each in addresses)
     return f" {named.origin} names {'it' if len(addresses) == 1 else 'them'};" if is_from_there else ""

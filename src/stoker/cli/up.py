@@ -11,7 +11,7 @@ import typer
 from stoker.cli.noun import examples, noun
 from stoker.cli.parts import Addresses, Part, Parts
 from stoker.settings import definitions
-from stoker.settings.current import current_settings
+from stoker.settings.current import current_settings, environment_without_cluster
 from stoker.settings.resolution import Value
 
 application = noun("up", "Run the broker and the schema registry until Ctrl-C.")
@@ -78,7 +78,7 @@ def up(
     if broker_there is not None and registry_there is not None:
         Parts.say(
             f"stoker up: nothing to start: the broker is {broker_there.shown} ({broker_there.origin}), the registry "
-            f"{registry_there.shown} ({registry_there.origin}). All commands use them; --local starts both here."
+            f"{registry_there.shown} ({registry_there.origin}). Use them as they are; --local starts both here."
         )
         return
 
@@ -99,7 +99,9 @@ def up(
     if registry_there is None:
         wording = {"Address already in use": "Address already in use; --registry-port chooses another"}
         ready = _found(r"the schema registry is ready on (\S+?),? ")
-        parts.append(Part("registry", registry, ready, wording, _alone() if broker_there is None else None))
+        parts.append(
+            Part("registry", registry, ready, wording, environment_without_cluster() if broker_there is None else None)
+        )
     else:
         Parts.say(
             f"stoker up: the registry is {registry_there.shown} ({registry_there.origin}); --local starts one here."
@@ -124,12 +126,6 @@ def _named(bootstrap_server: str | None, registry_url: str | None) -> tuple[Valu
     )
     broker, registry = settings.bootstrap_servers, settings.registry_url
     return broker if broker.is_named else None, registry if registry.is_named else None
-
-
-def _alone() -> dict[str, str]:
-    """The environment of a registry whose broker is ours: what is said of another cluster does not count."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith(definitions.PROPERTY_VARIABLES)}
-    return kept | {definitions.FILE_VARIABLE: ""}
 
 
 def _found(pattern: str) -> Callable[[str], str | None]:

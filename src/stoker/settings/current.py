@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from stoker.settings.definitions import FILE_VARIABLE
+from stoker.settings.definitions import FILE_VARIABLE, PROPERTY_VARIABLES
 from stoker.settings.resolution import Settings, resolve
 from stoker.settings.stoker_toml import find_file, read_file
 
@@ -36,6 +36,12 @@ def settings_file(path: str) -> Iterator[None]:
             del os.environ[FILE_VARIABLE]
         else:
             os.environ[FILE_VARIABLE] = before
+
+
+def environment_without_cluster() -> dict[str, str]:
+    """For a process that is told its cluster, a broker of our own: what is said of other clusters does not count there."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(PROPERTY_VARIABLES)}
+    return kept | {FILE_VARIABLE: ""}
 
 
 def _directory() -> str | None:

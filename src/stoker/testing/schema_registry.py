@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from stoker.errors import StokerError
+from stoker.settings.current import environment_without_cluster
 
 _READY: Final = re.compile(r"the schema registry is ready on (\S+),")
 _LAST_LINES: Final = 20
@@ -32,6 +33,7 @@ class SchemaRegistry:
             [sys.executable, "-m", "stoker.cli.tethered", str(tether_reader), *arguments],
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
+            env=environment_without_cluster(),
             pass_fds=[tether_reader],
             text=True,
         )
