@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from tests import backends
 from tests.apache_kafka import ApacheKafka
+from tests.backends import is_on_apache_kafka
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,21 +82,32 @@ PREREQUISITES: dict[str, tuple[Callable[[], bool], str]] = {
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--against",
-        default=os.environ.get("STOKER_TESTS_AGAINST", "stoker"),
-        metavar="stoker|apache-kafka|HOST:PORT",
-        help="the broker that the foreign-client tests (tests/clients) talk to",
+        default=os.environ.get("STOKER_TESTS_AGAINST", "chosen"),
+        metavar="chosen|stoker|apache-kafka|both|HOST:PORT",
+        help="what tests that take a backend run on (tests/backends.py)",
     )
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "backend" in metafunc.fixturenames:
+        backends.parametrize(metafunc)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A test that uses `spark` is marked so. Workers (`pytest -n`) take the long files first, so that none is left alone at the end."""
+    """Tests that use `spark` and `backend` are marked so. Workers (`pytest -n`) take the long files first, so that none is left alone
+    at the end.
+    """
     for item in items:
+        if isinstance(item, pytest.Function) and "backend" in item.fixturenames:
+            item.add_marker(pytest.mark.backend)
         if isinstance(item, pytest.Function) and "spark" in item.fixturenames:
             item.add_marker(pytest.mark.spark)
             if item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(SPARK_TIMEOUT_SECONDS))
 
     def place(item: pytest.Item) -> int:
+        if is_on_apache_kafka(item.nodeid):
+            return 1  # all of them are one, after those that share a Spark session
         rooms = [number for number, room in enumerate(LONG_FIRST) if item.path.is_relative_to(REPOSITORY / room)]
         return rooms[0] if rooms else len(LONG_FIRST)
 
@@ -125,6 +138,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def repository() -> Path:
     """The root of the work tree."""
     return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def backend(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[backends.Backend]:
+    """The cluster that a test runs on: the embedded broker or a three-broker Apache Kafka, each started once."""
+    with backends.started(request.param, tmp_path_factory.mktemp("backend")) as backend:
+        yield backend
 
 
 @pytest.fixture(scope="session")

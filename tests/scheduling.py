@@ -6,11 +6,15 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
+from tests.backends import APACHE_KAFKA, is_on_apache_kafka
+
 SPARK = "spark"
 
 
 class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it ships without types
-    """Those of a file, and those of all files that share a Spark session: it takes long to start, and is slow at first."""
+    """Those of a file, those of all files that share a Spark session, which takes long to start and is slow at first, and those on a
+    three-broker Apache Kafka: one is enough for all.
+    """
 
     def __init__(self, config: pytest.Config, log: Producer | None) -> None:
         super().__init__(config, log)
@@ -18,6 +22,8 @@ class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it ships without 
         self._uses_session = cache(self._names_it)
 
     def _split_scope(self, nodeid: str) -> str:
+        if is_on_apache_kafka(nodeid):
+            return APACHE_KAFKA
         file = super()._split_scope(nodeid)
         return SPARK if self._uses_session(file) else file
 

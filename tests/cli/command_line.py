@@ -8,9 +8,7 @@ from typer.testing import CliRunner
 
 from stoker.cli.application import application
 
-BOTH = pytest.mark.parametrize(
-    "address", ["stoker", pytest.param("apache_kafka", marks=pytest.mark.java)], indirect=True
-)
+BOTH = pytest.mark.both_backends
 """Against Stoker, and against Apache Kafka."""
 
 

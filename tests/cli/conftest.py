@@ -2,14 +2,13 @@ from uuid import uuid4
 
 import pytest
 
+from tests.backends import Backend
 from tests.cli.command_line import CommandLine
 
 
 @pytest.fixture
-def address(request: pytest.FixtureRequest) -> str:
-    """Of a Stoker broker, or of what `BOTH` says."""
-    kind = getattr(request, "param", "stoker")
-    return str(request.getfixturevalue(f"{kind}_address"))
+def address(backend: Backend) -> str:
+    return backend.bootstrap_servers
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def complete(run: CommandLine, *words: str) -> list[str]:
 def test_completion(run: CommandLine, topic: str) -> None:
     group = f"{topic}-group"
     run("groups", "reset-offsets", "--group", group, "--topic", topic, "--to-earliest", "--execute")
-    assert complete(run, "to") == ["topics"]
+    assert complete(run, "top") == ["topics"]
     assert complete(run, "topics", "de") == ["describe", "delete"]
     assert complete(run, "topics", "list", "--int") == ["--internal"]
     assert complete(run, "topics", "describe", topic[:-1]) == [topic]

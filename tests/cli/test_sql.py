@@ -105,7 +105,7 @@ def test_a_statement_goes_on_until_its_semicolon(text: str, expected: bool) -> N
 
 
 def test_the_prompt(
-    stoker_address: str,
+    address: str,
     filled: str,
     tmp_path: Path,
     spark: "SparkSession",
@@ -129,7 +129,7 @@ def test_the_prompt(
         prompts.append(shown)
         return next(typed)
 
-    with SqlEngine(stoker_address, service=filled, state_dir=str(tmp_path), spark=spark) as engine:
+    with SqlEngine(address, service=filled, state_dir=str(tmp_path), spark=spark) as engine:
         prompt(engine, as_json=False, read=read)
         completion = Completion(lambda: names_of(engine))
         assert completion("ord", 0) == "orders"

@@ -73,7 +73,9 @@ def test_a_transaction_that_is_open(run: CommandLine, name: str, topic: str, ong
     producer = [str(ongoing.producer_id), str(ongoing.producer_epoch)]
     listed = run.rows("transactions", "list")
     assert listed[0] == ["TRANSACTIONAL-ID", "COORDINATOR", "PRODUCER-ID", "STATE"]
-    assert [name, "1", producer[0], "Ongoing"] in listed
+    (coordinator,) = (row[1] for row in listed if row[0] == name)
+    assert coordinator in [str(each["id"]) for each in run.json("brokers")]
+    assert [name, coordinator, producer[0], "Ongoing"] in listed
     header, row = run.rows("transactions", "describe", name)
     assert header == [
         "TRANSACTIONAL-ID",
@@ -86,7 +88,7 @@ def test_a_transaction_that_is_open(run: CommandLine, name: str, topic: str, ong
         "DURATION",
         "PARTITIONS",
     ]
-    assert row[:6] == [name, "1", *producer, "Ongoing", "10m"]
+    assert row[:6] == [name, coordinator, *producer, "Ongoing", "10m"]
     assert row[8] == f"{topic}-0,{topic}-1"
     (described,) = run.json("transactions", "describe", "--transactional-id", name)
     assert described["timeout_ms"] == TIMEOUT_MS
@@ -281,9 +283,10 @@ def test_names_that_are_mistyped(run: CommandLine, name: str, topic: str, ongoin
         ["abort", "-t", topic, "-p", "7", "--start-offset", "0"],
     ):
         assert run.fails("transactions", *arguments) == missing
+    brokers = ", ".join(str(each["id"]) for each in run.json("brokers"))
     for command in (["find-hanging"], ["producers", topic]):
         assert run.fails("transactions", *command, "--broker", "7") == (
-            "stoker transactions: there is no broker 7; there are 1"
+            f"stoker transactions: there is no broker 7; there are {brokers}"
         )
 
 

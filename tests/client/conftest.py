@@ -1,4 +1,4 @@
-"""The client is judged by Apache Kafka as well as by Stoker: `cluster` is first the one, then the other."""
+"""The client is judged by Apache Kafka as well as by Stoker."""
 
 from collections.abc import Iterator
 from uuid import uuid4
@@ -9,11 +9,12 @@ from confluent_kafka import Producer
 from stoker.client.admin.topics import create_topic, wait_until
 from stoker.client.cluster import Cluster
 from stoker.client.properties import client_properties
+from tests.backends import Backend
 
 
-@pytest.fixture(params=["stoker", pytest.param("apache_kafka", marks=pytest.mark.java)])
-def address(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue(f"{request.param}_address"))
+@pytest.fixture
+def address(backend: Backend) -> str:
+    return backend.bootstrap_servers
 
 
 @pytest.fixture

@@ -19,12 +19,10 @@ from stoker.client.range_fetcher import RangeFetcher, fetch_settings
 from stoker.client.topic_partition import TopicPartition
 from stoker.wire.compression import Codec
 from stoker.wire.error_codes import ErrorCode
-from stoker.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from stoker.wire.record_batch import Record, build_batch, iterate_records
 from tests.client.written_batches import write_batches
 from tests.clients.client import eventually
-from tests.raw_connection import RawConnection
-from tests.transactional_producer import TransactionalProducer
+from tests.raw_transactional_producer import TransactionalProducer
 
 BATCHES = 60
 IN_A_BATCH = 20
@@ -184,24 +182,18 @@ def test_no_more_are_kept_than_are_needed(address: str) -> None:
 
 @pytest.mark.parametrize("isolation", list(Isolation))
 def test_aborted_transactions_are_named(
-    address: str, properties: ClientProperties, cluster: Cluster, topic: str, isolation: Isolation
+    properties: ClientProperties, cluster: Cluster, topic: str, isolation: Isolation
 ) -> None:
     """With read_committed only, and nothing of one that is still open is given out."""
-    find = FindCoordinatorRequest(key=f"{topic}-aborting", key_type=1)
-    assert cluster.send(find, FindCoordinatorResponse, up_to=3).error_code == 0  # a new node takes a moment
-    with RawConnection(address) as connection:
-        aborting = TransactionalProducer(connection, f"{topic}-aborting", v2=True)
-        committing = TransactionalProducer(connection, f"{topic}-committing", v2=True)
-        for act in (
-            aborting.init,
-            committing.init,
-            lambda: aborting.write(topic, 0, b"one", b"two"),
-            lambda: committing.write(topic, 0, b"one", b"two"),
-            lambda: aborting.write(topic, 0, b"three", b"four"),
-            lambda: committing.end(commit=True),
-            lambda: aborting.end(commit=False),
-        ):
-            assert eventually(act, lambda error: error is ErrorCode.NONE) is ErrorCode.NONE
+    partition = TopicPartition(topic, 0)
+    aborting, committing = (TransactionalProducer(cluster, f"{topic}-{each}") for each in ("aborting", "committing"))
+    for producer in (aborting, committing):
+        producer.add(partition)
+    for producer in (aborting, committing, aborting):
+        producer.produce(partition)
+        producer.produce(partition)
+    committing.commit()
+    assert aborting.end(committed=False) is ErrorCode.NONE
     answers = list(fetch_range(properties, PartitionRange(topic, 0, 0, 8), isolation=isolation))
     assert [offset for fetched in answers for offset in offsets_of(fetched)] == list(range(8))
     wanted = {(aborting.producer_id, 0)} if isolation is Isolation.READ_COMMITTED else set()

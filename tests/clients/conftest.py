@@ -1,11 +1,4 @@
-"""Every test here runs an unmodified Kafka client against a broker: Stoker, or whatever the tests themselves are to be judged by.
-
-    pytest tests/clients                            Stoker, in this process
-    pytest tests/clients --against=apache-kafka     a fresh Apache Kafka: what fails here is wrong in the test
-    pytest tests/clients --against=HOST:PORT        a broker that runs already, with BROKER_SETTINGS
-
-`STOKER_TESTS_AGAINST` in the environment does the same.
-"""
+"""Every test here runs an unmodified Kafka client against a broker: Stoker, or whatever the tests themselves are to be judged by."""
 
 import os
 from collections.abc import Iterator
@@ -14,7 +7,7 @@ from typing import TypeVar
 
 import pytest
 
-from tests.apache_kafka import ApacheKafka
+from tests.backends import Backend
 from tests.clients.client import Client, fresh_topic
 from tests.clients.consumer_groups import ConsumerGroups
 from tests.clients.drivers.aio import AioKafka
@@ -23,13 +16,9 @@ from tests.clients.drivers.java import JavaClients
 from tests.clients.drivers.kafka_python import KafkaPython
 from tests.clients.drivers.kafkajs import KafkaJs
 from tests.clients.drivers.kcat import Kcat
-from tests.clients.groups import kinds as groups
 from tests.clients.records import KEEP_FOREVER, PARTITIONS
-from tests.clients.transactions import kinds as transactions
-from tests.faults.broker_process import BrokerProcess
 
 Driver = TypeVar("Driver", bound=Client)
-BROKER_SETTINGS = groups.BROKER_SETTINGS | transactions.BROKER_SETTINGS
 
 
 class Clients:
@@ -58,21 +47,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def broker_address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where the broker under test listens.
-
-    It is a process of its own: confluent-kafka keeps the interpreter to itself while it waits for librdkafka after a
-    rebalance callback, and a broker in the same process could not answer what librdkafka waits for.
-    """
-    against: str = request.config.getoption("--against")
-    if against == "stoker":
-        with BrokerProcess(tmp_path_factory.mktemp("broker"), options=BROKER_SETTINGS) as broker:
-            yield broker.bootstrap_servers
-    elif against == "apache-kafka":
-        with ApacheKafka(properties=BROKER_SETTINGS) as kafka:
-            yield kafka.bootstrap_servers
-    else:
-        yield against
+def broker_address(backend: Backend) -> str:
+    """Where the broker under test listens."""
+    return backend.bootstrap_servers
 
 
 @pytest.fixture(scope="session")

@@ -19,17 +19,15 @@ _PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
 _ORDER = '{"type":"record","name":"Order","fields":[{"name":"id","type":"string"}]}'
 
 
-def at(text: str, broker: BrokerProcess, registry: RegistryProcess) -> str:
+def at(text: str, bootstrap_servers: str, registry: RegistryProcess) -> str:
     """The page's addresses are the usual ones."""
-    return text.replace("localhost:8081", f"127.0.0.1:{registry.port}").replace(
-        "localhost:9092", broker.bootstrap_servers
-    )
+    return text.replace("localhost:8081", f"127.0.0.1:{registry.port}").replace("localhost:9092", bootstrap_servers)
 
 
-def answer(page: str, broker: BrokerProcess, registry: RegistryProcess) -> str:
+def answer(page: str, bootstrap_servers: str, registry: RegistryProcess) -> str:
     registry.register("orders-value", _ORDER)
     (found,) = _CURL.findall(page)
-    command = at(found[0], broker, registry)
+    command = at(found[0], bootstrap_servers, registry)
     printed = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True).stdout
     return printed + "\n"
 
@@ -39,19 +37,17 @@ def test_the_reference_is_that_of_the_code() -> None:
     assert PAGE.read_text().partition(HEADING)[1:] == (HEADING, reference().removeprefix(HEADING))
 
 
-def test_the_example_runs(registry_broker: BrokerProcess) -> None:
-    with RegistryProcess(registry_broker.bootstrap_servers, options={"kafkastore.topic": "_documented"}) as registry:
+def test_the_example_runs(bootstrap_servers: str) -> None:
+    with RegistryProcess(bootstrap_servers, options={"kafkastore.topic": "_documented"}) as registry:
         (example,) = _PYTHON.findall(PAGE.read_text())
-        subprocess.run([sys.executable, "-c", at(example, registry_broker, registry)], check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", at(example, bootstrap_servers, registry)], check=True, timeout=60)
         assert registry.ask("GET", "/subjects").json() == ["orders-value"]
 
 
-def test_the_answer_to_a_verbose_question_is_real(registry_broker: BrokerProcess) -> None:
+def test_the_answer_to_a_verbose_question_is_real(bootstrap_servers: str) -> None:
     page = PAGE.read_text()
-    with RegistryProcess(
-        registry_broker.bootstrap_servers, options={"kafkastore.topic": "_documented-too"}
-    ) as registry:
-        assert answer(page, registry_broker, registry) == _CURL.findall(page)[0][1]
+    with RegistryProcess(bootstrap_servers, options={"kafkastore.topic": "_documented-too"}) as registry:
+        assert answer(page, bootstrap_servers, registry) == _CURL.findall(page)[0][1]
 
 
 if __name__ == "__main__":
@@ -61,5 +57,5 @@ if __name__ == "__main__":
     ):
         path = Path(sys.argv[1])
         page = path.read_text()
-        real = answer(page, broker, registry)
+        real = answer(page, broker.bootstrap_servers, registry)
         path.write_text(_CURL.sub(lambda found: f"```\n$ {found[1]}{real}```", page))

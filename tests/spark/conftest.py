@@ -1,31 +1,26 @@
-"""Brokers that are processes of their own, for the tests that share a Spark session."""
+"""What the tests that share a Spark session need besides: a cluster, a registry, a place for a query."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.faults.broker_process import BrokerProcess
+from stoker.client.cluster_pool import close_idle_clusters
+from tests.backends import Backend
 from tests.registry.registry_process import RegistryProcess
 
 
 @pytest.fixture(scope="session")
-def broker_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """A broker of ours for all tests that use topics of their own and leave it running."""
-    with BrokerProcess(tmp_path_factory.mktemp("broker") / "data") as broker:
-        yield broker
-
-
-@pytest.fixture(scope="session")
-def broker(broker_process: BrokerProcess) -> str:
-    """Its address."""
-    return broker_process.bootstrap_servers
+def broker(backend: Backend) -> Iterator[str]:
+    """The address of a cluster for all tests that use topics of their own and leave it running."""
+    yield backend.bootstrap_servers
+    close_idle_clusters()
 
 
 @pytest.fixture(scope="session")
 def registry(broker: str) -> Iterator[RegistryProcess]:
-    """A schema registry on that broker, for subjects of the test's own."""
-    with RegistryProcess(broker) as registry:
+    """A schema registry on that cluster, for subjects of the test's own."""
+    with RegistryProcess(broker, options={"kafkastore.topic": "_schemas-of-spark"}) as registry:
         yield registry
 
 

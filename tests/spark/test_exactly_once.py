@@ -13,7 +13,6 @@ import pytest
 from stoker.client.admin.group_offsets import committed_offsets, delete_committed_offsets
 from stoker.client.admin.topics import create_topic, grow_topic, wait_until
 from stoker.client.cluster import Cluster
-from stoker.client.cluster_pool import close_idle_clusters
 from stoker.client.properties import client_properties
 from stoker.client.transactions import Transaction
 from stoker.spark import exactly_once, sink_runs, sink_transactions
@@ -96,19 +95,12 @@ class ExitStackTask:
         return commit
 
 
-@pytest.fixture(
-    scope="module",
-    params=["stoker_address", pytest.param("apache_kafka_address", marks=pytest.mark.java)],
-    ids=["stoker", "apache-kafka"],
-)
-def address(request: pytest.FixtureRequest) -> Iterator[str]:
-    yield request.getfixturevalue(request.param)
-    close_idle_clusters()
+pytestmark = pytest.mark.both_backends
 
 
 @pytest.fixture
-def query(address: str) -> Iterator[Query]:
-    query = Query(address)
+def query(broker: str) -> Iterator[Query]:
+    query = Query(broker)
     yield query
     query.cluster.close()
 

@@ -64,12 +64,12 @@ def test_keys_of_any_length_in_any_number_of_partitions(count: int) -> None:
     assert by_key(pa.array(keys, type=pa.binary()), count).tolist() == expected
 
 
-def test_librdkafka_puts_the_same_keys_into_the_same_partitions(stoker_address: str) -> None:
-    topic = topic_of_seven(stoker_address)
+def test_librdkafka_puts_the_same_keys_into_the_same_partitions(broker: str) -> None:
+    topic = topic_of_seven(broker)
     random = np.random.default_rng(3)
     keys = [random.bytes(int(length)) for length in random.integers(1, 40, 3000)]
     placed: dict[bytes | None, int | None] = {}
-    producer = Producer({"bootstrap.servers": stoker_address, "partitioner": "murmur2_random"})
+    producer = Producer({"bootstrap.servers": broker, "partitioner": "murmur2_random"})
     for key in keys:
         producer.produce(
             topic, b"", key, on_delivery=lambda _error, record: placed.update({record.key(): record.partition()})
@@ -79,11 +79,11 @@ def test_librdkafka_puts_the_same_keys_into_the_same_partitions(stoker_address: 
 
 
 @pytest.mark.java
-def test_javas_producer_puts_the_same_keys_into_the_same_partitions(stoker_address: str) -> None:
-    topic = topic_of_seven(stoker_address)
+def test_javas_producer_puts_the_same_keys_into_the_same_partitions(broker: str) -> None:
+    topic = topic_of_seven(broker)
     random = np.random.default_rng(4)
     keys = [random.bytes(int(length)) for length in (*range(40), 511, 512, 513, 5000)]
-    with closing(JavaClients(stoker_address)) as java:
+    with closing(JavaClients(broker)) as java:
         assert java.produce_by_key(topic, keys) == by_key(pa.array(keys, type=pa.binary()), 7).tolist()
 
 

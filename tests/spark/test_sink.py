@@ -1,7 +1,7 @@
 """Rows to records on real brokers, without Spark: what a task does with the Arrow batches that it is given."""
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -13,7 +13,6 @@ from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from stoker.client.cluster_pool import close_idle_clusters
 from stoker.client.errors import KafkaRefused, ProduceRefused
 from stoker.spark.errors import UnwritableRow
 from stoker.spark.partitioner import by_key
@@ -28,14 +27,12 @@ TIME = pa.timestamp("us", "UTC")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
-@pytest.fixture(
-    scope="module",
-    params=["broker", pytest.param("apache_kafka_address", marks=pytest.mark.java)],
-    ids=["stoker", "apache-kafka"],
-)
-def topics(request: pytest.FixtureRequest) -> Iterator[Topics]:
-    yield Topics(request.getfixturevalue(request.param))
-    close_idle_clusters()
+pytestmark = pytest.mark.both_backends
+
+
+@pytest.fixture(scope="module")
+def topics(broker: str) -> Topics:
+    return Topics(broker)
 
 
 class Stored(NamedTuple):

@@ -1,7 +1,6 @@
 """Writing with Spark, exactly once: what a batch that is run again writes, and a job."""
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,20 +8,17 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from stoker.client.cluster_pool import close_idle_clusters
 from tests.spark.topics import Topic, Topics
 
 ROWS = 100
 
 
-@pytest.fixture(
-    scope="module",
-    params=["broker", pytest.param("apache_kafka_address", marks=pytest.mark.java)],
-    ids=["stoker", "apache-kafka"],
-)
-def topics(request: pytest.FixtureRequest) -> Iterator[Topics]:
-    yield Topics(request.getfixturevalue(request.param))
-    close_idle_clusters()
+pytestmark = pytest.mark.both_backends
+
+
+@pytest.fixture(scope="module")
+def topics(broker: str) -> Topics:
+    return Topics(broker)
 
 
 @pytest.fixture

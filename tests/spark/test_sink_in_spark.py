@@ -1,6 +1,5 @@
 """Writing with Spark: batches, streams, typed columns, and what is refused before anything is written."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
-from stoker.client.cluster_pool import close_idle_clusters
 from tests.clients.client import eventually
 from tests.faults.broker_process import BrokerProcess
 from tests.registry.registry_process import RegistryProcess
@@ -18,14 +16,12 @@ from tests.spark.topics import Topic, Topics
 ROWS = 1000
 
 
-@pytest.fixture(
-    scope="module",
-    params=["broker", pytest.param("apache_kafka_address", marks=pytest.mark.java)],
-    ids=["stoker", "apache-kafka"],
-)
-def topics(request: pytest.FixtureRequest) -> Iterator[Topics]:
-    yield Topics(request.getfixturevalue(request.param))
-    close_idle_clusters()
+pytestmark = pytest.mark.both_backends
+
+
+@pytest.fixture(scope="module")
+def topics(broker: str) -> Topics:
+    return Topics(broker)
 
 
 def numbers(spark: SparkSession) -> DataFrame:

@@ -14,7 +14,6 @@ from confluent_kafka.admin import NewPartitions
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 from pyspark.sql.types import StructType
 
-from stoker.client.cluster_pool import close_idle_clusters
 from stoker.client.errors import CannotConnect, InvalidClientProperty
 from stoker.spark.data_source import StokerDataSource
 from stoker.spark.errors import DataLost, InvalidOption
@@ -27,14 +26,12 @@ Json = dict[str, Any]
 ALL = ReadAllAvailable()
 
 
-@pytest.fixture(
-    scope="module",
-    params=["broker", pytest.param("apache_kafka_address", marks=pytest.mark.java)],
-    ids=["stoker", "apache-kafka"],
-)
-def topics(request: pytest.FixtureRequest) -> Iterator[Topics]:
-    yield Topics(request.getfixturevalue(request.param))
-    close_idle_clusters()
+pytestmark = pytest.mark.both_backends
+
+
+@pytest.fixture(scope="module")
+def topics(broker: str) -> Topics:
+    return Topics(broker)
 
 
 class Query:

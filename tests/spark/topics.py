@@ -78,7 +78,7 @@ class Topics:
         """Its records stay, however old their timestamps say they are."""
         name = name or f"topic-{uuid.uuid4().hex[:12]}"
         config = {"retention.ms": "-1"} | {key.replace("_", "."): value for key, value in configs.items()}
-        for done in self.admin.create_topics([NewTopic(name, partitions, 1, config=config)]).values():
+        for done in self.admin.create_topics([NewTopic(name, partitions, config=config)]).values():
             done.result(WAIT_SECONDS)
         return Topic(self.bootstrap_servers, name, self._producer)
 

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.faults.broker_process import BrokerProcess
+from tests.backends import Backend
 from tests.registry.registry_process import RegistryProcess
 from tests.streams.kafka_streams import KafkaStreamsPeer
 from tests.streams.records import Records
@@ -19,22 +19,19 @@ def kafka_streams() -> Iterator[KafkaStreamsPeer]:
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a broker, a process of its own, for all tests that use topics of their own."""
-    # Records of the tests are of long ago, and must stay.
-    options = {"log.retention.ms": -1}
-    with BrokerProcess(tmp_path_factory.mktemp("broker") / "data", options=options) as process:
-        yield process.bootstrap_servers
+def broker(backend: Backend) -> str:
+    """The address of a cluster, for all tests that use topics of their own."""
+    return backend.bootstrap_servers
 
 
 @pytest.fixture(scope="session")
 def registry(broker: str) -> Iterator[RegistryProcess]:
-    """A schema registry on that broker, for subjects of the test's own."""
-    with RegistryProcess(broker) as registry:
+    """A schema registry on that cluster, for subjects of the test's own."""
+    with RegistryProcess(broker, options={"kafkastore.topic": "_schemas-of-streams"}) as registry:
         yield registry
 
 
 @pytest.fixture(scope="session")
 def records(broker: str) -> Records:
-    """Writes to that broker's topics, and reads what is committed there."""
+    """Writes to that cluster's topics, and reads what is committed there."""
     return Records(broker)

@@ -22,7 +22,7 @@ class Records:
 
     def create(self, *topics: str, partitions: int = 1) -> None:
         """Their records stay, however old their timestamps are."""
-        wanted = [NewTopic(each, partitions, 1, config={"retention.ms": "-1"}) for each in topics]
+        wanted = [NewTopic(each, partitions, config={"retention.ms": "-1"}) for each in topics]
         for done in self._admin.create_topics(wanted).values():
             done.result(WAIT_SECONDS)
 

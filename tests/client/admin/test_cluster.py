@@ -7,17 +7,16 @@ from stoker.client.topic_partition import TopicPartition
 from tests.clients.client import eventually
 
 
-def test_one_node(cluster: Cluster, address: str) -> None:
+def test_all_nodes(cluster: Cluster, address: str) -> None:
     description = describe_cluster(cluster)
     assert len(description.cluster_id) == 22
-    (broker,) = description.brokers
-    assert f"{broker.host}:{broker.port}" == address
-    assert broker.is_controller
-    assert broker.node_id == description.controller_id
+    assert {f"{broker.host}:{broker.port}" for broker in description.brokers} == set(address.split(","))
+    (controller,) = (broker for broker in description.brokers if broker.is_controller)
+    assert controller.node_id == description.controller_id
 
 
 def test_sizes(cluster: Cluster, topic: str, records: list[int]) -> None:
-    (node_id,) = cluster.brokers()
+    node_id, *_ = cluster.brokers()
     full, empty = TopicPartition(topic, 0), TopicPartition(topic, 1)
     # Apache Kafka makes the logs of a new topic one after the other, a moment after it has answered.
     sizes = eventually(lambda: replica_sizes(cluster, node_id, [full, empty]), lambda sizes: len(sizes) == 2)

@@ -54,7 +54,7 @@ def test_set_append_subtract_and_delete(cluster: Cluster, topic: str) -> None:
 
 
 def test_a_broker_tells_of_its_own_server_properties(cluster: Cluster) -> None:
-    (node_id,) = cluster.brokers()
+    node_id, *_ = cluster.brokers()
     resource = Resource(ResourceType.BROKER, str(node_id))
     roles = described(cluster, resource, "process.roles")
     assert (roles.value, roles.source) == ("broker,controller", ConfigSource.STATIC_BROKER_CONFIG)

@@ -51,7 +51,7 @@ def test_defaults_are_the_brokers(cluster: Cluster) -> None:
     wait_until(cluster, name, lambda topic: topic is not None)
     (topic,) = describe_topics(cluster, [name])
     assert isinstance(topic, Topic)
-    assert len(topic.partitions) == topic.replication_factor == 1
+    assert (len(topic.partitions), topic.replication_factor) == (1, len(cluster.brokers()))
 
 
 def test_refusals(cluster: Cluster, topic: str) -> None:

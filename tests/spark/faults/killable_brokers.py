@@ -5,19 +5,17 @@ import random
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from uuid import uuid4
 
 from stoker.client.admin.topics import create_topic, wait_until
 from stoker.client.cluster import Cluster
 from stoker.client.properties import client_properties
 from stoker.client.targets import LeaderOf
-from stoker.wire.uuids import draw_uuid, uuid_text
+from stoker.clusters import KafkaCluster
 from tests.apache_kafka import ApacheKafka
 from tests.faults.broker_process import BrokerProcess
-from tests.ports import free_port
+from tests.kafka_cluster import kafka_cluster
 
 
 class KillableBroker(ABC):
@@ -106,78 +104,45 @@ class Kafka(KillableBroker):
 class ThreeNodes(KillableBroker):
     """A cluster: who is killed is drawn anew each time."""
 
-    def __init__(self, nodes: list[ApacheKafka], seed: int) -> None:
+    def __init__(self, cluster: KafkaCluster, seed: int) -> None:
         super().__init__()
-        self._nodes = [Kafka(node) for node in nodes]
+        self._cluster = cluster
         self._chance = random.Random(seed)
-        self._next = self._nodes[0]
+        self._next = cluster.nodes()[0]
 
     @property
     def bootstrap_servers(self) -> str:
-        return ",".join(node.bootstrap_servers for node in self._nodes)
+        return self._cluster.bootstrap_servers
 
     @property
     def pid(self) -> int:
-        return self._next.pid
+        pid = self._next.daemon.pid
+        assert pid is not None
+        return pid
 
     @property
     def is_running(self) -> bool:
-        return all(node.is_running for node in self._nodes)
+        return all(node.is_running for node in self._cluster.nodes())
 
     def start(self) -> None:
-        for node in self._nodes:
-            node.tend()
-        self._next = self._chance.choice(self._nodes)
+        for node in self._cluster.nodes():
+            if not node.is_running:
+                self._cluster.restart(node.number)
+        self._next = self._chance.choice(self._cluster.nodes())
 
     def kill_leader_of(self, topic: str) -> None:
         """Of its only partition, which then has another one."""
         with Cluster(client_properties(self.bootstrap_servers)) as cluster:
             cluster.metadata([topic])
-            self._next = self._nodes[cluster.leader_of(LeaderOf(topic, 0))]
+            self._next = self._cluster.node(cluster.leader_of(LeaderOf(topic, 0)))
         self.kill()
 
 
 @contextmanager
 def three_nodes(directory: Path) -> Iterator[ThreeNodes]:
-    """Brokers and controllers in one, three replicas of everything, two of them in sync."""
-    cluster_id = uuid_text(draw_uuid(uuid4))
-    ports = [(free_port(), free_port()) for _ in range(3)]
-    voters = ",".join(f"{number}@127.0.0.1:{ports[number][1]}" for number in range(3))
-    nodes = [
-        ApacheKafka(
-            directory=directory / f"node-{number}",
-            heap="512M",
-            cluster_id=cluster_id,
-            properties={
-                "node.id": str(number),
-                "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
-                "controller.quorum.voters": voters,
-                "default.replication.factor": "3",
-                "min.insync.replicas": "2",
-                "offsets.topic.num.partitions": "4",
-                "offsets.topic.replication.factor": "3",
-                "transaction.state.log.num.partitions": "4",
-                "transaction.state.log.replication.factor": "3",
-                "transaction.state.log.min.isr": "2",
-            },
-        )
-        for number, (port, controller_port) in enumerate(ports)
-    ]
-    with ExitStack() as stack:
-        for node, (port, _) in zip(nodes, ports, strict=True):
-            node.port = port
-            node.format()
-        for node in nodes:
-            stack.callback(_kill, node)
-        with ThreadPoolExecutor(3) as executor:  # none is up before another one is
-            list(executor.map(ApacheKafka.start, nodes))
-        yield ThreeNodes(nodes, seed=0)
-
-
-def _kill(node: ApacheKafka) -> None:
-    """The last of a quorum does not stop when it is told to, but when it has waited."""
-    if node.process is not None:
-        node.kill()
+    """Three replicas of everything, two of them in sync."""
+    with kafka_cluster(directory) as cluster:
+        yield ThreeNodes(cluster, seed=0)
 
 
 @contextmanager

@@ -5,18 +5,18 @@ import json
 import struct
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fastavro
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from stoker.streams.sql import SqlError
 from stoker.streams.sql.engine import SqlEngine
 from stoker.streams.sql.results import Live, Message, Rows
-from tests.faults.broker_process import BrokerProcess
+from tests.clients.drivers.confluent import ConfluentKafka
 from tests.registry.registry_process import RegistryProcess
 
 if TYPE_CHECKING:
@@ -59,8 +59,9 @@ class Shop:
         self._schema_id = registry.register("orders-value", json.dumps(SCHEMA))
         self._producer = Producer({"bootstrap.servers": broker})
         self.orders: list[tuple[str, str, float]] = []
-        admin = AdminClient({"bootstrap.servers": broker})
-        admin.create_topics([NewTopic("orders", 2, 1)])["orders"].result()
+        with closing(ConfluentKafka(broker)) as kafka:
+            kafka.delete_if_there("orders")
+            kafka.create_ready_topic("orders", partitions=2)
         self.engine = self._started()
 
     def _started(self) -> SqlEngine:
@@ -98,15 +99,14 @@ class Shop:
 
 
 @pytest.fixture(scope="module")
-def shop(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
-    with BrokerProcess(tmp_path_factory.mktemp("broker") / "data", options={"log.retention.ms": -1}) as broker:
-        with RegistryProcess(broker.bootstrap_servers) as registry:
-            made = Shop(broker.bootstrap_servers, registry, tmp_path_factory.mktemp("state"), spark)
-            made.send(*FIRST_ORDERS)
-            try:
-                yield made
-            finally:
-                made.engine.close()
+def shop(spark: "SparkSession", broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    with RegistryProcess(broker, options={"kafkastore.topic": "_schemas-of-the-shop"}) as registry:
+        made = Shop(broker, registry, tmp_path_factory.mktemp("state"), spark)
+        made.send(*FIRST_ORDERS)
+        try:
+            yield made
+        finally:
+            made.engine.close()
 
 
 def eventually(what: Callable[[], Any], expected: Any) -> None:
