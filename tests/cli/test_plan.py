@@ -5,8 +5,8 @@ from dataclasses import asdict, fields
 import pytest
 
 from stoker.capacity import Load, Machines, planned
-from stoker.capacity.document import option
 from stoker.capacity.machines import SOURCES
+from stoker.capacity.options import option
 from stoker.cli.document import commands
 from tests.cli.command_line import CommandLine
 
@@ -82,7 +82,7 @@ def test_the_table_says_what_decides(run: CommandLine) -> None:
 def test_sources_are_told_when_asked_for(run: CommandLine) -> None:
     printed = run("plan", "--throughput", "1MB/s", "--sources", "--broker-disk", "2TB")
     assert "SOURCE OF THE DEFAULT" in printed
-    assert ["broker_disk", "2e+12"] in [line.split()[:2] for line in printed.splitlines()]
+    assert ["--broker-disk", "2", "TB"] in [line.split()[:3] for line in printed.splitlines()]
     for source in SOURCES.values():
         assert source in printed
 

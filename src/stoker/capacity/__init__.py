@@ -11,6 +11,7 @@ processing.py        Spark's cores, executors and state; the registry's instance
 embedded.py          whether one process of Stoker's own broker is enough
 remarks.py           what an experienced operator would say to it
 plan.py              all of it
+options.py           what options of `stoker plan` are called, and how their values are written
 """
 
 from stoker.capacity.load import ImpossiblePlan, Load

@@ -6,8 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
-from stoker.capacity.figure import shown_bytes, shown_rate
-from stoker.capacity.load import DAY_SECONDS, Load
+from stoker.capacity.load import Load
 from stoker.capacity.machines import SOURCES, Machines
 from stoker.capacity.measured import (
     KAFKA_FETCHED,
@@ -25,6 +24,7 @@ from stoker.capacity.measured import (
     core_seconds,
 )
 from stoker.capacity.measured_streams import STREAMS_CORES, STREAMS_EVENTS_PER_SECOND, STREAMS_PAGE
+from stoker.capacity.options import option, shown_field
 
 HEADING: Final = "## Where the numbers come from\n"
 
@@ -35,19 +35,6 @@ _BROKER_WORK: Final = {
     "the embedded broker, 1 KB fetched": STOKER_FETCHED,
 }
 _STREAMS: Final = f"{STREAMS_EVENTS_PER_SECOND:,.0f} events/s on {STREAMS_CORES} cores"
-
-OPTIONS: Final = {
-    "record_bytes": "--record-size",
-    "retention_seconds": "--retention",
-    "partition_write": "--target-producer-rate",
-    "partition_read": "--target-consumer-rate",
-    "core_rate": "--spark-core-rate",
-}
-"""Of fields whose option has another name than they have."""
-
-
-def option(field: str) -> str:
-    return OPTIONS.get(field, "--" + field.replace("_", "-"))
 
 
 def reference() -> str:
@@ -75,7 +62,9 @@ def _cores() -> str:
 def _defaults() -> str:
     values = {each.name: each.default for kind in (Load, Machines) for each in fields(kind)}
     lines = ["### Defaults\n", "| option | default | why |", "|---|---|---|"]
-    lines += [f"| `{option(name)}` | {_shown(name, values[name])} | {source} |" for name, source in SOURCES.items()]
+    lines += [
+        f"| `{option(name)}` | {shown_field(name, values[name])} | {source} |" for name, source in SOURCES.items()
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -93,16 +82,6 @@ def _link(measured: Measurement) -> str:
     anchor = re.sub(r"[^\w -]", "", measured.section.lower()).replace(" ", "-")
     name = measured.page.removesuffix(".md").partition("-")[2] or "broker"
     return f"[{name}]({measured.page}#{anchor})"
-
-
-def _shown(name: str, value: object) -> str:
-    if name == "retention_seconds" and isinstance(value, float):
-        return f"{value / DAY_SECONDS:g}d"
-    if name in ("broker_write", "broker_network", "partition_write", "partition_read") and isinstance(value, float):
-        return shown_rate(value)
-    if name in ("record_bytes", "state_bytes", "broker_disk", "broker_memory") and isinstance(value, float):
-        return shown_bytes(value)
-    return "measured" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 if __name__ == "__main__":

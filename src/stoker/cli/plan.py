@@ -11,6 +11,7 @@ from stoker.capacity import ImpossiblePlan, Load, Machines, Plan, planned
 from stoker.capacity.figure import Figure
 from stoker.capacity.machines import SOURCES
 from stoker.capacity.measured import WORK
+from stoker.capacity.options import option, shown_field
 from stoker.cli.choices import choices
 from stoker.cli.durations import parse_duration_ms
 from stoker.cli.failure import wrong_usage
@@ -211,9 +212,7 @@ def _rows(made: Plan) -> Iterator[tuple[str, ...]]:
 
 def _assumed(made: Plan) -> Iterator[tuple[str, str, str]]:
     given = asdict(made.load) | asdict(made.machines)
-    for name, source in SOURCES.items():
-        value = given[name]
-        yield (name, "-" if value is None else f"{value:,.6g}" if isinstance(value, float) else str(value), source)
+    return ((option(name), shown_field(name, given[name]), source) for name, source in SOURCES.items())
 
 
 def _document(made: Plan) -> dict[str, Any]:
