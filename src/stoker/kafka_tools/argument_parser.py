@@ -120,8 +120,9 @@ class Parser:
         parts = ["[-h]"]
         parts += [each.form if each.required else f"[{each.form}]" for each in self.arguments]
         for group in self.groups:
-            joined = " | ".join(each.form for each in group.arguments)
-            parts.append(f"({joined})" if group.required else f"[{joined}]")
+            forms = [f"{each.form} |" for each in group.arguments[:-1]] + [group.arguments[-1].form]
+            opening, closing = "()" if group.required else "[]"
+            parts += [opening + forms[0], *forms[1:-1], forms[-1] + closing]
         if self.commands:
             parts += ["{" + ",".join(command.name for command in self.commands) + "}", "..."]
         start = f"usage: {' '.join((*self.parents, self.name))} "
@@ -265,8 +266,11 @@ Values = Mapping[str, Any]
 """What was read."""
 
 
-def run(parser: Parser, arguments: Sequence[str], execute: Callable[[Values], int]) -> int:
-    """What `execute` makes of the arguments, as an exit code; what went wrong is told on stderr."""
+def run(parser: Parser, arguments: Sequence[str], execute: Callable[[Values], int], *, is_lazy: bool = False) -> int:
+    """What `execute` makes of the arguments, as an exit code; what went wrong is told on stderr.
+
+    A lazy tool catches only what it foresaw: a JavaError is left to Java.
+    """
     from stoker.client.errors import ClientError, KafkaRefused
     from stoker.kafka_tools.failure import JavaError, java_error
 
@@ -278,9 +282,12 @@ def run(parser: Parser, arguments: Sequence[str], execute: Callable[[Values], in
     except BadArguments as bad:
         return bad.report()
     except KafkaRefused as refused:
-        print(java_error(refused).described, file=sys.stderr)
+        described = java_error(refused).described
+        print(f"{described}\njava.util.concurrent.ExecutionException: {described}", file=sys.stderr)
     except TerseFailure as failure:
         print(failure, file=sys.stderr)
     except (ClientError, JavaError) as failure:
+        if is_lazy:
+            raise
         print(java_error(failure).message, file=sys.stderr)
     return 1

@@ -94,7 +94,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         _run(parser, options, known)
     except JavaError as error:
-        if error.java_class.startswith("joptsimple.") or error.java_class == ILLEGAL_ARGUMENT:
+        if error.java_class == ILLEGAL_ARGUMENT:
             raise parser.usage(error.message) from error
         _print_failure(error)
     except ClientError as error:
@@ -106,7 +106,8 @@ def _print_failure(error: JavaError, *, is_wrapped: bool = False) -> None:
     message = error.described if is_wrapped else error.message
     print(f"\nError: Executing consumer group command failed due to {message}")
     sys.stdout.flush()
-    print(error.described, file=sys.stderr)
+    wrapper = "java.util.concurrent.ExecutionException: " if is_wrapped else ""
+    print(f"{wrapper}{error.described}", file=sys.stderr)
 
 
 def _run(parser: OptionParser, options: Options, known: Known) -> None:

@@ -11,8 +11,9 @@ from stoker.client.errors import ClientError, KafkaRefused
 from stoker.client.topic_partition import TopicPartition
 from stoker.errors import StokerError
 from stoker.kafka_tools.connection import connect, load_properties
-from stoker.kafka_tools.failure import COMMAND_FAILED, OPERATION_FAILED, JavaError, UsageAsked, VersionAsked, java_error
+from stoker.kafka_tools.failure import JavaError, UsageAsked, VersionAsked, java_error
 from stoker.kafka_tools.options import Option, OptionParser, Options
+from stoker.kafka_tools.reassignment_json import COMMAND_FAILED, OPERATION_FAILED
 from stoker.wire.error_codes import ErrorCode
 
 _HELP: Final = (
@@ -189,10 +190,8 @@ def _partitions_of_file(path: str) -> list[TopicPartition]:
     try:
         with open(path, encoding="utf-8") as file:
             document = json.load(file)
-    except FileNotFoundError:
-        raise JavaError("java.lang.RuntimeException", f"java.nio.file.NoSuchFileException: {path}") from None
-    except OSError as error:
-        raise JavaError("java.lang.RuntimeException", f"java.io.IOException: {error.strerror}") from None
+    except OSError:
+        raise JavaError("java.lang.RuntimeException", f"java.io.IOException: Unable to read file {path}") from None
     except ValueError:
         raise JavaError(OPERATION_FAILED, "Replica election data is empty") from None
     if not isinstance(document, dict) or "partitions" not in document:

@@ -53,15 +53,17 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     except (ClientError, JavaError, InvalidReassignment) as failure:
         thrown = _thrown(failure)
-        message = thrown.described if isinstance(failure, ClientError) else thrown.message
-        print(f"Error: {message}\n{thrown.described}\n")
+        if isinstance(failure, ClientError):
+            print(f"Error: {thrown.described}\njava.util.concurrent.ExecutionException: {thrown.described}\n")
+        else:
+            print(f"Error: {thrown.message}\n{thrown.described}\n")
         return 1
     return 0
 
 
 def _thrown(failure: StokerError) -> JavaError:
     if isinstance(failure, InvalidReassignment):
-        return JavaError("org.apache.kafka.server.common.AdminCommandFailedException", str(failure))
+        return JavaError(failure.java_class, str(failure))
     return java_error(failure)
 
 
@@ -107,10 +109,8 @@ def _run(options: Options, known: _Known) -> None:
 def _read(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise JavaError("java.nio.file.NoSuchFileException", path) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise JavaError("java.io.IOException", f"{path}: {error}") from None
+    except (OSError, UnicodeDecodeError):
+        raise JavaError("java.io.IOException", f"Unable to read file {path}") from None
 
 
 def _check(parser: OptionParser, options: Options, known: _Known) -> None:

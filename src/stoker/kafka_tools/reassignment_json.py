@@ -12,8 +12,16 @@ ANY_LOG_DIR: Final = "any"
 _VERSION: Final = 1
 
 
+COMMAND_FAILED: Final = "org.apache.kafka.tools.AdminCommandFailedException"
+OPERATION_FAILED: Final = "org.apache.kafka.tools.AdminOperationException"
+
+
 class InvalidReassignment(StokerError):
-    """A file that cannot be used; the message is Kafka's where Kafka has one."""
+    """A file that cannot be used; the message is Kafka's where Kafka has one, and so is the class."""
+
+    def __init__(self, message: str, java_class: str = COMMAND_FAILED) -> None:
+        super().__init__(message)
+        self.java_class = java_class
 
 
 class Replica(NamedTuple):
@@ -115,12 +123,12 @@ def _parsed(text: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except ValueError as error:
-        raise InvalidReassignment(f"The input string is not a valid JSON: {error}") from error
+        raise InvalidReassignment("The input string is not a valid JSON", OPERATION_FAILED) from error
     if not isinstance(document, dict):
         raise InvalidReassignment("The input string is not a JSON object")
     version = document.get("version", _VERSION)
     if version != _VERSION:
-        raise InvalidReassignment(f"Not supported version field value {version}")
+        raise InvalidReassignment(f"Not supported version field value {version}", OPERATION_FAILED)
     return document
 
 

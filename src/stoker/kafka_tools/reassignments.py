@@ -19,8 +19,10 @@ from stoker.client.cluster import Cluster
 from stoker.client.errors import ClientError, KafkaRefused
 from stoker.client.topic_partition import TopicPartition
 from stoker.errors import StokerError
-from stoker.kafka_tools.failure import COMMAND_FAILED, OPERATION_FAILED, JavaError, java_error
+from stoker.kafka_tools.failure import JavaError, java_error
 from stoker.kafka_tools.reassignment_json import (
+    COMMAND_FAILED,
+    OPERATION_FAILED,
     InvalidReassignment,
     ReassignmentFile,
     Replica,

@@ -51,6 +51,8 @@ class StripedPlacer:
 
     def place(self, replication_factor: int) -> list[int]:
         """The replicas of the next partition, the leader first. Raises CannotPlace."""
+        if not self._count:
+            raise CannotPlace("All brokers are currently fenced, or have all their log directories cordoned.")
         if replication_factor > self._count:
             raise CannotPlace(
                 f"The target replication factor of {replication_factor} cannot be reached because only {self._count} "
