@@ -44,9 +44,14 @@ demo-group: install ## 500,000 orders through an embedded broker and a group tha
 	$(BIN)/python examples/orders.py $(ARGS)
 
 .PHONY: test
-test: ## run the tests, foreign clients included
+test: ## run the tests, foreign clients included; a chosen few on a three-broker Apache Kafka, too
 	@$(MAKE) --no-print-directory -j4 set-up
 	$(BIN)/pytest $(IN_PARALLEL) $(ARGS)
+
+.PHONY: test-kafka
+test-kafka: ## run all tests of clients, groups, transactions, registry, Spark, streams and SQL on both: Stoker and Apache Kafka
+	@$(MAKE) --no-print-directory -j4 set-up
+	$(BIN)/pytest $(IN_PARALLEL) --against=both -m "backend and not soak" $(ARGS)
 
 .PHONY: clients
 clients: ## run only the tests in which foreign clients talk to Stoker
