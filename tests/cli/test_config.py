@@ -76,7 +76,12 @@ def test_another_file(run: Commands, file: Path, tmp_path: Path) -> None:
     other.write_text(f'[kafka]\nbootstrap-servers = "{NOBODY}"\n')
     assert f"{other} line 2 names it" in run.fails("--config-file", "other.toml", "cluster-id")
     assert f"{other} line 2 names it" in (run("cluster-id", env={"STOKER_CONFIG": "other.toml"}, code=1), run.stderr)[1]
-    run("--config-file", "stoker.toml", "cluster-id", env={"STOKER_CONFIG": "other.toml"})
+    for arguments in (
+        ["--config-file", "stoker.toml", "cluster-id"],
+        ["cluster-id", "--config-file", "stoker.toml"],
+        ["topics", "--config-file=stoker.toml", "list"],
+    ):
+        run(*arguments, env={"STOKER_CONFIG": "other.toml"})
     assert "STOKER_CONFIG" not in os.environ
     assert run("--config-file", "", "config", "path", code=1) == ""
     assert run.stderr == "stoker config: There is no file: STOKER_CONFIG is empty, which means none.\n"

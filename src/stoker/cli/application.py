@@ -52,6 +52,9 @@ class Nouns(TyperGroup):
         listed = {name: TyperCommand(name, help=entry.explanation) for name, entry in ENTRIES.items()}
         super().__init__(commands=commands | listed, **settings)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _file_first(args))
+
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
         if name in ENTRIES:
@@ -63,6 +66,17 @@ class Nouns(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         with reported(ctx):
             return super().invoke(ctx)
+
+
+def _file_first(arguments: list[str]) -> list[str]:
+    """--config-file is for all commands, and may be given after them, too."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    for at, argument in enumerate(arguments[:end]):
+        if argument.startswith(f"{FILE_FLAG}="):
+            return [argument, *arguments[:at], *arguments[at + 1 :]]
+        if argument == FILE_FLAG and at + 1 < end:
+            return [*arguments[at : at + 2], *arguments[:at], *arguments[at + 2 :]]
+    return arguments
 
 
 read_plainly()

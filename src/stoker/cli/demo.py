@@ -6,6 +6,7 @@ import typer
 
 from stoker.cli.failure import CommandFailed
 from stoker.cli.noun import examples, noun
+from stoker.cli.output import say
 from stoker.settings import definitions
 from stoker.settings.current import current_settings
 from stoker.settings.resolution import Settings
@@ -99,6 +100,9 @@ def _platform(settings: Settings) -> tuple[str | None, str | None]:
             f"the demo speaks to brokers and registries without security alone, and {security[0].origin} sets "
             f"{security[0].name}. --local starts both for the demo."
         )
+    say(
+        f"The broker is named by {servers.origin}, the registry by {registry.origin}; --local starts both for the demo."
+    )
     return servers.text, registry.text
 
 
