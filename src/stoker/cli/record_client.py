@@ -8,9 +8,9 @@ from typing import Any, Final, Protocol, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 
 from stoker.cli.failure import CommandFailed
-from stoker.cli.librdkafka import librdkafka_settings
 from stoker.cli.output import say
 from stoker.client.errors import CannotConnect, InvalidClientProperty
+from stoker.client.librdkafka import librdkafka_settings
 from stoker.client.properties import BOOTSTRAP_SERVERS, ClientProperties
 
 ClientT = TypeVar("ClientT")

@@ -3,8 +3,8 @@
 import pytest
 from confluent_kafka import Producer
 
-from stoker.cli.librdkafka import librdkafka_settings
 from stoker.client.errors import InvalidClientProperty
+from stoker.client.librdkafka import librdkafka_settings
 
 
 @pytest.mark.parametrize(
