@@ -97,6 +97,12 @@ def _print(election_type: ElectionType, results: Mapping[TopicPartition, ClientE
 
 
 def _declared(parser: OptionParser) -> _Known:
+    known = _options(parser)
+    known.election_type.type_name = f"[{','.join(ElectionType.__members__)}]"
+    return known
+
+
+def _options(parser: OptionParser) -> _Known:
     return _Known(
         bootstrap_server=parser.option(
             "bootstrap-server",

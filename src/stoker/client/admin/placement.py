@@ -60,8 +60,8 @@ class StripedPlacer:
             )
         if self._epoch == self._count and self._count > 1:  # not the same assignments once more
             self._random.shuffle(self._racks)
-            for rack in self._racks:
-                rack.shuffle(self._random)
+            for each in self._racks:
+                each.shuffle(self._random)
             self._epoch = 0
         self._offset %= len(self._racks)
         leader_rack: int | None = self._offset
