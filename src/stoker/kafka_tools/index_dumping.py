@@ -49,7 +49,13 @@ class IndexDump:
                 print(f"{path} is empty.")
                 return
             if self.only_sanity:
-                _check(path, content, 8, is_behind=entries[-1][0] < base)
+                problem = None
+                if entries[-1][0] < base:
+                    problem = (
+                        f"Corrupt index found, index file ({path}) has non-zero size but the last offset is "
+                        f"{entries[-1][0]} which is less than the base offset {base}."
+                    )
+                _check(path, content, 8, problem)
                 return
             view = memoryview(log)
             try:
@@ -77,7 +83,13 @@ class IndexDump:
         entries = [(stamp, base + relative) for stamp, relative in _TIME_ENTRY.iter_unpack(_whole(content, 12))]
         with open_log(path.with_suffix(".log")) as log:
             if self.only_sanity:
-                _check(path, content, 12, is_behind=bool(entries) and entries[-1][1] < base)
+                problem = None
+                if entries and entries[-1][0] < entries[0][0]:
+                    problem = (
+                        f"Corrupt time index found, time index file ({path}) has non-zero size but the last timestamp is "
+                        f"{entries[-1][0]} which is less than the first timestamp {entries[0][0]}"
+                    )
+                _check(path, content, 12, problem)
                 return
             view = memoryview(log)
             try:
@@ -179,17 +191,15 @@ def _batch_with(log: memoryview, position: int, offset: int) -> tuple[int, int]:
     return -1, _NO_TIMESTAMP
 
 
-def _check(path: Path, content: bytes, entry_bytes: int, *, is_behind: bool) -> None:
+def _check(path: Path, content: bytes, entry_bytes: int, problem: str | None) -> None:
     if len(content) % entry_bytes:
         raise JavaError(
             _CORRUPT,
             f"Index file {path.absolute()} is corrupt, found {len(content)} bytes which is neither positive nor a "
             f"multiple of {entry_bytes}",
         )
-    if is_behind:
-        raise JavaError(
-            _CORRUPT, f"Corrupt index found, index file ({path}) has non-zero size but its last entry is bad"
-        )
+    if problem is not None:
+        raise JavaError(_CORRUPT, problem)
     print(f"{path} passed sanity check.")
 
 

@@ -16,7 +16,7 @@ from stoker.kafka_tools.argument_parser import (
     subcommand,
 )
 from stoker.kafka_tools.failure import JavaError
-from stoker.kafka_tools.metadata_versions import UnknownVersion, dependencies, version_mapping
+from stoker.kafka_tools.metadata_versions import FEATURES, UnknownVersion, dependencies, version_mapping
 from stoker.wire.uuids import draw_uuid, uuid_text
 
 _TOOL: Final = "kafka-storage"
@@ -123,7 +123,10 @@ def _execute(values: Values) -> int:
                 print("\n".join(version_mapping(values["release_version"])))
             case "feature-dependencies":
                 for text in values["feature"]:
-                    print("\n".join(dependencies(*_feature(text))))
+                    name, level = _feature(text)
+                    if name in FEATURES and level not in [each.level for each in FEATURES[name]]:
+                        raise TerseFailure(f"Feature level {level} is not supported for feature {name}")
+                    print("\n".join(dependencies(name, level)))
             case "info":
                 from stoker.kafka_tools.storage_format import print_info
 

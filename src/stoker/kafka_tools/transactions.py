@@ -15,6 +15,7 @@ from stoker.kafka_tools.argument_parser import Action, Argument, Parser, TerseFa
 from stoker.kafka_tools.connection import connect_with
 from stoker.kafka_tools.failure import KAFKA_VERSION, java_error
 from stoker.kafka_tools.printing import print_table
+from stoker.wire.error_codes import ErrorCode
 
 _TOOL: Final = "kafka-transactions.sh"
 _TOPIC: Final = Argument(("--topic",), "topic name")
@@ -156,6 +157,9 @@ def _describe(cluster: Cluster, values: Values) -> None:
     try:
         found = describe_transaction(cluster, name)
     except ClientError as error:
+        if isinstance(error, KafkaRefused) and error.error_code is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+            why = f"DescribeTransactions request for transactionalId `{name}` failed because the ID could not be found"
+            error = KafkaRefused(error.error_code, why)
         raise _failure(f"Failed to describe transaction state of transactional-id `{name}`", error) from error
     start = found.start_time_ms
     row = (

@@ -183,6 +183,10 @@ class RegisterControllerRecord(Message, versions="0", flexible="0+"):
     features: list[ControllerFeature] = array(ControllerFeature, "0+")
 
 
+class ClearElrRecord(Message, versions="0", flexible="0+"):
+    topic_name: str = string("0+")
+
+
 CONTROLLER_RECORDS: Final[dict[int, type[Message]]] = {
     1: UnregisterBrokerRecord,
     7: FenceBrokerRecord,
@@ -192,6 +196,7 @@ CONTROLLER_RECORDS: Final[dict[int, type[Message]]] = {
     24: EndTransactionRecord,
     25: AbortTransactionRecord,
     27: RegisterControllerRecord,
+    28: ClearElrRecord,
 }
 
 
