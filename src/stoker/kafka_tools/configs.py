@@ -29,7 +29,13 @@ if TYPE_CHECKING:
 
 _INVALID_CONFIGURATION: Final = "org.apache.kafka.common.errors.InvalidConfigurationException"
 _INVALID_TOPIC: Final = "org.apache.kafka.common.errors.InvalidTopicException"
-_TERSE: Final = (ILLEGAL_ARGUMENT, _INVALID_CONFIGURATION, "org.apache.kafka.common.errors.UnsupportedVersionException")
+_TERSE: Final = (
+    ILLEGAL_ARGUMENT,
+    _INVALID_CONFIGURATION,
+    _INVALID_TOPIC,
+    "org.apache.kafka.common.errors.UnsupportedVersionException",
+)
+"""Of these only the message is printed."""
 _OUTSIDE_BRACKETS: Final = r"(?=[^\]]*(?:\[|$))"
 _LONGEST_TOPIC: Final = 249
 _DEFAULT: Final = ""

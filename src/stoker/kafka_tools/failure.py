@@ -19,9 +19,9 @@ KAFKA_VERSION: Final = "4.3.0"
 """The Kafka whose tools these are."""
 
 ILLEGAL_ARGUMENT: Final = "java.lang.IllegalArgumentException"
-COMMAND_FAILED: Final = "org.apache.kafka.server.common.AdminCommandFailedException"
+COMMAND_FAILED: Final = "org.apache.kafka.tools.AdminCommandFailedException"
 _ERRORS: Final = "org.apache.kafka.common.errors"
-OPERATION_FAILED: Final = "org.apache.kafka.server.common.AdminOperationException"
+OPERATION_FAILED: Final = "org.apache.kafka.tools.AdminOperationException"
 
 
 class JavaError(StokerError):

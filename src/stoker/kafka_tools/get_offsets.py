@@ -9,6 +9,7 @@ from stoker.errors import StokerError
 from stoker.kafka_tools.connection import connect, load_properties
 from stoker.kafka_tools.failure import JavaError, ToolEnds, java_error
 from stoker.kafka_tools.options import Option, OptionParser, Options
+from stoker.kafka_tools.server_addresses import complaint_about
 from stoker.kafka_tools.thrown import print_thrown
 from stoker.kafka_tools.topic_filter import TopicFilter
 
@@ -31,7 +32,6 @@ _CHOICES: Final = (
     "-1 or latest / -2 or earliest / -3 or max-timestamp / -4 or earliest-local / -5 or latest-tiered / "
     "-6 or earliest-pending-upload"
 )
-_PORT: Final = re.compile(r".*?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
 
 _Wanted = Callable[["TopicPartition"], bool]
 
@@ -90,11 +90,9 @@ class _Options:
         if given.has(self.broker_list) and not given.has(self.bootstrap_server):
             self.bootstrap_server = self.broker_list
         given.require(self.bootstrap_server)
-        servers = given.text(self.bootstrap_server)
-        if not servers.strip():
-            raise parser.usage("Error while validating the bootstrap address\n")
-        if not all(_PORT.fullmatch(each) for each in servers.split(",") if each):
-            raise parser.usage("Please provide valid host:port like host1:9091,host2:9092\n")
+        complaint = complaint_about(given.value(self.bootstrap_server))
+        if complaint is not None:
+            raise parser.usage(complaint)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -294,6 +294,10 @@ class Options:
             )
         return values[0] if values else None
 
+    def any_value(self, option: "Option[str] | Option[int]") -> str | int | None:
+        """As `value`, for who does not care of which type it is."""
+        return self.value(cast("Option[str | int]", option))
+
     def text(self, option: "Option[str]") -> str:
         """The value of an option that is there or has a default."""
         value = self.value(option)

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from stoker.client.cluster import Cluster
 from stoker.client.errors import ClientError, raise_if_refused
 from stoker.client.targets import ANY_BROKER, Broker, Target
+from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -180,9 +181,14 @@ def alter_configs_of(
             IncrementalAlterConfigsRequest(resources=[altered], validate_only=validate_only),
             IncrementalAlterConfigsResponse,
             to=_responsible_for(resource),
-            error_of=lambda answer: answer.responses[0].error_code,
+            error_of=lambda answer: _worth_another_try(answer.responses[0].error_code),
         )
         raise_if_refused(answer.responses[0].error_code, answer.responses[0].error_message)
+
+
+def _worth_another_try(error_code: int) -> int:
+    """A topic that is not there will not come by asking again."""
+    return 0 if error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else error_code
 
 
 def _responsible_for(resource: Resource) -> Target:
