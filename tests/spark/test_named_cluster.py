@@ -66,6 +66,15 @@ def test_the_user_is_for_its_registry(file: Path) -> None:
     assert NamedCluster.of(None, "http://other:8081").options == {"kafka.sasl.username": "ann"}
 
 
+def test_an_application_may_have_no_registry_all_the_same(file: Path) -> None:
+    """For plain JSON: where there is a registry, its schemas say what JSON is."""
+    file.write_text(SECURED)
+    assert NamedCluster.of(None, "") == NamedCluster(
+        bootstrap_servers="broker-1:9092", registry=None, options={"kafka.sasl.username": "ann"}
+    )
+    assert NamedCluster.of("localhost:1", "").registry is None
+
+
 def test_an_application_takes_it(file: Path) -> None:
     file.write_text(SECURED)
     app = Streams("app", options={"kafka.sasl.username": "bob"})

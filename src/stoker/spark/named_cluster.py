@@ -19,17 +19,19 @@ class NamedCluster:
 
     @classmethod
     def of(cls, bootstrap_servers: str | None, registry: str | None) -> Self:
-        """What is named, where no cluster is given. Who gives one is on its own, so that a test with a broker of its own never
-        meets the registry or the passwords of another cluster. Raises InvalidSettings.
+        """What is named, where no cluster is given; an empty `registry` is none, whatever is named.
+
+        Who gives a cluster is on its own, so that a test with a broker of its own never meets the registry or the passwords of
+        another cluster. Raises InvalidSettings.
         """
         if bootstrap_servers is not None:
-            return cls(bootstrap_servers=bootstrap_servers, registry=registry, options={})
+            return cls(bootstrap_servers=bootstrap_servers, registry=registry or None, options={})
         settings = current_settings({REGISTRY_URL.name: registry})
         options = {f"kafka.{name}": text for name, text in settings.properties.items()}
-        if settings.registry_user.text is not None:
+        if settings.registry_user.text is not None and registry != "":
             options[USER_OPTION] = settings.registry_user.text
         return cls(
             bootstrap_servers=str(settings.bootstrap_servers.text),
-            registry=settings.registry_url.named,
+            registry=settings.registry_url.named or None,
             options=options,
         )
