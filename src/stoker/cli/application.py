@@ -39,6 +39,7 @@ ENTRIES: Final = {
     "spark": Entry("Run a Spark cluster on this machine.", "stoker.cli.spark_cluster"),
     "config": Entry("Show where addresses come from: stoker.toml, variables, flags.", "stoker.cli.config"),
     "brokers": Entry("List the brokers of a cluster.", "stoker.cli.cluster", "brokers"),
+    "decommission": Entry("Move all replicas off a broker, so that it may be stopped.", "stoker.cli.decommission"),
     "plan": Entry("Work out brokers, partitions, disks and executors for a load.", "stoker.cli.plan"),
     "tools": Entry("Install and list Kafka's own tools: kafka-topics.sh and the others.", "stoker.cli.tools"),
     "cluster-id": Entry("Print the id of a cluster.", "stoker.cli.cluster", "cluster_id"),

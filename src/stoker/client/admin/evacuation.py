@@ -1,0 +1,57 @@
+"""Emptying a broker: which replicas it holds, and where each could go so that racks and loads stay even."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from stoker.client.admin.topics import Topic
+from stoker.client.topic_partition import TopicPartition
+from stoker.errors import StokerError
+
+
+class NowhereToGo(StokerError):
+    """A replica for which there is no other broker; the message names it and the choices."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evacuation:
+    """Where the replicas of a broker go: of each partition the replicas now and then, the leader first."""
+
+    before: Mapping[TopicPartition, tuple[int, ...]]
+    after: Mapping[TopicPartition, tuple[int, ...]]
+
+
+def replicas_on(topics: Iterable[Topic], node_id: int) -> dict[TopicPartition, tuple[int, ...]]:
+    """The partitions that a broker has a replica of, with all their replicas."""
+    return {
+        TopicPartition(topic.name, each.partition): each.replicas
+        for topic in topics
+        for each in topic.partitions
+        if node_id in each.replicas
+    }
+
+
+def plan_evacuation(topics: Sequence[Topic], racks: Mapping[int, str | None], node_id: int) -> Evacuation:
+    """Each replica goes to the broker that has the fewest, of a rack that the partition is not in, if there is one.
+
+    `racks` are those of all live brokers. Raises NowhereToGo.
+    """
+    loads = Counter(dict.fromkeys(racks, 0))
+    for topic in topics:
+        for each in topic.partitions:
+            loads.update(broker for broker in each.replicas if broker in racks)
+    before = replicas_on(topics, node_id)
+    after: dict[TopicPartition, tuple[int, ...]] = {}
+    for partition, replicas in sorted(before.items()):
+        others = [broker for broker in replicas if broker != node_id]
+        candidates = [broker for broker in racks if broker not in replicas]
+        if not candidates:
+            raise NowhereToGo(
+                f"{partition} has {len(replicas)} replicas, and without broker {node_id} there are {len(racks) - 1} live "
+                "brokers: add a broker first, or lower the number of its replicas"
+            )
+        taken = {racks.get(broker) for broker in others}
+        chosen = min(candidates, key=lambda broker: (racks[broker] in taken, loads[broker], broker))
+        loads[chosen] += 1
+        after[partition] = tuple(chosen if broker == node_id else broker for broker in replicas)
+    return Evacuation(before=before, after=after)
