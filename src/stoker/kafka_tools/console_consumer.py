@@ -1,0 +1,133 @@
+"""kafka-console-consumer.sh: the records of topics on standard output.
+
+With `--group` it is a member of the group. Without, it reads all partitions by itself, where Kafka's tool joins a group of a random
+name: that takes seconds, and leaves the group behind.
+"""
+
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
+
+from stoker.errors import StokerError
+from stoker.kafka_tools.console_consumer_options import EARLIEST, LATEST, ConsoleConsumerOptions
+from stoker.kafka_tools.failure import ToolEnds, java_error
+from stoker.kafka_tools.message_formatter import FORMATTERS, NO_OP, MessageFormatter
+from stoker.kafka_tools.thrown import log_error
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+    from stoker.kafka_tools.record_source import RecordSource
+
+_LOGGER: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+_ADVICE: Final = (
+    "The consumer rebalance protocol (KIP-848) is production-ready! Set group.protocol=consumer to try it out. "
+    "See https://kafka.apache.org/documentation/#consumer_rebalance_protocol"
+)
+_BATCH: Final = 1000
+_WAIT_SECONDS: Final = 0.1
+_TIMED_OUT: Final = "org.apache.kafka.common.errors.TimeoutException"
+
+
+class _Signalled(BaseException):
+    """Ctrl-C or SIGTERM."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = ConsoleConsumerOptions(arguments)
+    name = options.given.text(options.formatter)
+    if name not in FORMATTERS:
+        raise options.parser.usage(f"{name}: a formatter is a Java class; there are {', '.join(FORMATTERS)}")
+    formatter = None if name == NO_OP else MessageFormatter(options.formatter_properties)
+    previous = {number: signal.signal(number, _raise) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        return _run(options, formatter)
+    except ToolEnds:
+        raise
+    except StokerError as error:
+        log_error("Unknown error when running consumer: ", _LOGGER)
+        print(java_error(error).described, file=sys.stderr)
+        return 1
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+        if options.given.has(options.enable_systest_events):
+            print("shutdown_complete")
+
+
+def _run(options: ConsoleConsumerOptions, formatter: MessageFormatter | None) -> int:
+    from stoker.kafka_tools.record_source import RecordSource
+
+    given = options.given
+    source = RecordSource(
+        options.consumer_properties,
+        topic=given.value(options.topic),
+        pattern=given.value(options.include),
+        group=options.group_id,
+    )
+    partition = given.value(options.partition)
+    if partition is None and options.consumer_properties.get("group.protocol", "classic").lower() == "classic":
+        print(_ADVICE, file=sys.stderr)
+    limit = given.value(options.max_messages)
+    printing = _Printing(formatter, skips_errors=given.has(options.skip_message_on_error))
+    code = 0
+    try:
+        source.begin(partition, {EARLIEST: -2, LATEST: -1}.get(str(options.start), options.start))
+        printing.print_all(source, limit=-1 if limit is None else limit, timeout_ms=options.timeout)
+    except _Signalled as signalled:
+        code = 128 + signalled.number
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)  # a second one does not wait for the group
+        source.close()
+        sys.stdout.flush()
+        print(f"Processed a total of {printing.count} messages", file=sys.stderr)
+    return code
+
+
+class _Printing:
+    def __init__(self, formatter: MessageFormatter | None, *, skips_errors: bool) -> None:
+        self.count = 0
+        self._formatter = formatter
+        self._skips_errors = skips_errors
+        self._output = sys.stdout.buffer
+
+    def print_all(self, source: "RecordSource", *, limit: int, timeout_ms: int | None) -> None:
+        """Until `limit`, unless that is -1, or until no record came for so long."""
+        sys.stdout.flush()
+        last = time.monotonic()
+        while self.count < limit or limit == -1:
+            records = source.take(_BATCH if limit == -1 else min(_BATCH, limit - self.count), _WAIT_SECONDS)
+            if records:
+                self._print(records)
+                last = time.monotonic()
+            elif timeout_ms is not None and time.monotonic() - last > timeout_ms / 1000:
+                log_error("Error processing message, terminating consumer process: ", _LOGGER)
+                print(_TIMED_OUT, file=sys.stderr)
+                return
+
+    def _print(self, records: "Sequence[Message]") -> None:
+        self.count += len(records)
+        if self._formatter is None:
+            return
+        lines: list[bytes] = []
+        for record in records:
+            try:
+                lines.append(self._formatter(record))
+            except ValueError as error:
+                if not self._skips_errors:
+                    raise java_error(StokerError(str(error))) from None
+                log_error(f"Error processing message, skipping this message: {error}", _LOGGER)
+        self._output.write(b"".join(lines))
+        self._output.flush()
+
+
+def _raise(number: int, frame: FrameType | None) -> Any:
+    raise _Signalled(number)

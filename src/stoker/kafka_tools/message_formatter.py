@@ -1,0 +1,118 @@
+"""A record as a line, as Kafka's DefaultMessageFormatter prints it."""
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, cast
+
+from stoker.kafka_tools.thrown import log_error
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+DEFAULT: Final = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
+LOGGING: Final = "org.apache.kafka.tools.consumer.LoggingMessageFormatter"
+NO_OP: Final = "org.apache.kafka.tools.consumer.NoOpMessageFormatter"
+FORMATTERS: Final = (DEFAULT, LOGGING, NO_OP)
+
+_TIMESTAMPS: Final = {1: "CreateTime", 2: "LogAppendTime"}
+_SERIALIZATION: Final = "org.apache.kafka.common.serialization"
+
+Deserializer = Callable[[bytes], bytes]
+
+
+class MessageFormatter:
+    """By the properties of `--formatter-property`."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        def is_true(name: str, default: bool = False) -> bool:
+            return properties[name].strip().lower() == "true" if name in properties else default
+
+        def text(name: str, default: str) -> bytes:
+            return properties.get(name, default).encode()
+
+        self._parts = [
+            part
+            for is_wanted, part in (
+                (is_true("print.timestamp"), _timestamp),
+                (is_true("print.partition"), lambda record: b"Partition:%d" % (record.partition() or 0)),
+                (is_true("print.offset"), lambda record: b"Offset:%d" % (record.offset() or 0)),
+                (is_true("print.delivery"), lambda record: b"Delivery:NOT_PRESENT"),
+                (is_true("print.epoch"), lambda record: b"Epoch:NOT_PRESENT"),
+                (is_true("print.headers"), self._headers),
+                (is_true("print.key"), self._key),
+                (is_true("print.value", default=True), self._value),
+            )
+            if is_wanted
+        ]
+        self._key_separator = text("key.separator", "\t")
+        self._line_separator = text("line.separator", "\n")
+        self._headers_separator = text("headers.separator", ",")
+        self._null = text("null.literal", "null")
+        self._of_key = _deserializer(properties.get("key.deserializer"))
+        self._of_value = _deserializer(properties.get("value.deserializer"))
+        self._of_headers = _deserializer(properties.get("headers.deserializer"))
+
+    def __call__(self, record: "Message") -> bytes:
+        """With the separator of lines at the end. Raises ValueError for what cannot be deserialized."""
+        if not self._parts:
+            return b""
+        return self._key_separator.join([part(record) for part in self._parts]) + self._line_separator
+
+    def _key(self, record: "Message") -> bytes:
+        return self._shown(record.key(), self._of_key)
+
+    def _value(self, record: "Message") -> bytes:
+        return self._shown(record.value(), self._of_value)
+
+    def _headers(self, record: "Message") -> bytes:
+        headers = cast("list[tuple[str, bytes | None]]", record.headers())
+        if not headers:
+            return b"NO_HEADERS"
+        return self._headers_separator.join(
+            name.encode() + b":" + self._shown(value, self._of_headers) for name, value in headers
+        )
+
+    def _shown(self, value: "bytes | str | None", deserialize: Deserializer | None) -> bytes:
+        if value is None:
+            return self._null
+        content = value.encode() if isinstance(value, str) else value
+        return content if deserialize is None else deserialize(content)
+
+
+def _timestamp(record: "Message") -> bytes:
+    kind, time = record.timestamp()
+    return f"{_TIMESTAMPS[kind]}:{time}".encode() if kind in _TIMESTAMPS else b"NO_TIMESTAMP"
+
+
+def _number(layout: str, name: str) -> Deserializer:
+    packed = struct.Struct(layout)
+
+    def deserialize(content: bytes) -> bytes:
+        if len(content) != packed.size:
+            raise ValueError(f"Size of data received by {name}Deserializer is not {packed.size}")
+        return str(packed.unpack(content)[0]).encode()
+
+    return deserialize
+
+
+_DESERIALIZERS: Final[dict[str, Deserializer]] = {
+    "StringDeserializer": lambda content: content.decode("utf-8", "replace").encode(),
+    "UUIDDeserializer": lambda content: content.decode("utf-8", "replace").encode(),
+    "ShortDeserializer": _number(">h", "Short"),
+    "IntegerDeserializer": _number(">i", "Integer"),
+    "LongDeserializer": _number(">q", "Long"),
+    "FloatDeserializer": _number(">f", "Float"),
+    "DoubleDeserializer": _number(">d", "Double"),
+    "BooleanDeserializer": lambda content: b"true" if content == b"\x01" else b"false",
+}
+
+
+def _deserializer(name: str | None) -> Deserializer | None:
+    """Of one of Kafka's own classes; any other is told of, and the bytes are shown as they are, as Kafka's tool does."""
+    if name is None:
+        return None
+    package, _, short = name.rpartition(".")
+    found = _DESERIALIZERS.get(short) if package == _SERIALIZATION else None
+    if found is None:
+        log_error(f"Unable to instantiate a deserializer from {name}", DEFAULT)
+    return found

@@ -1,0 +1,106 @@
+"""Where the console consumer takes records from: one partition, all of some topics, or what a group gives it."""
+
+import re
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from stoker.kafka_tools.failure import JavaError
+from stoker.kafka_tools.rdkafka import Errors, first_metadata, open_client
+from stoker.kafka_tools.thrown import log_error
+from stoker.kafka_tools.topic_filter import INTERNAL_TOPICS
+
+_LOOK_SECONDS: Final = 1.0
+"""How often it is looked for topics while there are none."""
+_MAX_AGE_MS: Final = "300000"
+_ANSWER_SECONDS: Final = 30.0
+_PASSING: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._PARTITION_EOF, KafkaError._ALL_BROKERS_DOWN)
+
+
+class RecordSource:
+    """Of a topic or of all whose names match a pattern. Raises JavaError and CannotConnect."""
+
+    def __init__(
+        self, properties: Mapping[str, str], *, topic: str | None, pattern: str | None, group: str | None
+    ) -> None:
+        self._topic = topic
+        self._pattern = None if pattern is None else re.compile(pattern)
+        self._group = group
+        self._address = properties["bootstrap.servers"]
+        self._begins_at_end = properties["auto.offset.reset"] == "latest"
+        self._max_age = int(properties.get("metadata.max.age.ms", _MAX_AGE_MS)) / 1000
+        self._errors = Errors()
+        own = {"fetch.queue.backoff.ms": 10, "allow.auto.create.topics": topic is not None}
+        self._consumer: Consumer = open_client(Consumer, properties, self._errors, own)
+        self._assigned: list[TopicPartition] = []
+        self._next_look: float | None = None
+
+    def begin(self, partition: int | None, start: int | str) -> None:
+        """`start` is where to begin in the one partition: an offset, -2 for the first and -1 for the end."""
+        metadata = first_metadata(self._consumer, self._errors, self._address)
+        if partition is not None:
+            assert self._topic is not None
+            offset = {-2: OFFSET_BEGINNING, -1: OFFSET_END}.get(int(start), int(start))
+            self._consumer.assign([TopicPartition(self._topic, partition, offset)])
+        elif self._group is not None:
+            pattern = None if self._pattern is None else f"^({self._pattern.pattern})$"
+            self._consumer.subscribe([self._topic or pattern or ""])
+        else:
+            self._take_all(metadata, OFFSET_END if self._begins_at_end else OFFSET_BEGINNING)
+
+    def take(self, count: int, seconds: float) -> list[Message]:
+        """At most so many records, after at most so long."""
+        if self._next_look is not None and time.monotonic() >= self._next_look:
+            topic = self._topic if not self._assigned else None  # asking by name may create it
+            self._take_all(first_metadata(self._consumer, self._errors, self._address, topic), OFFSET_BEGINNING)
+        found: list[Message] = []
+        for record in self._consumer.consume(count, seconds):
+            error = record.error()
+            if error is None:
+                found.append(record)
+            elif error.fatal() or error.code() not in _PASSING:
+                raise JavaError("org.apache.kafka.common.KafkaException", error.str())
+        if self._errors.fatal is not None:
+            raise JavaError("org.apache.kafka.common.KafkaException", self._errors.fatal.str())
+        return found
+
+    def close(self) -> None:
+        """Commit, if it is of a group, and leave that."""
+        try:
+            if self._group is not None:
+                self._commit_starts()
+            self._consumer.close()
+        except KafkaException as failed:
+            log_error(f"the group was not left in order: {failed.args[0].str()}", __name__)
+
+    def _take_all(self, metadata: object, offset: int) -> None:
+        """Read the partitions that are not read yet, those that are new from their beginning."""
+        topics = metadata.topics  # type: ignore[attr-defined]
+        wanted = [name for name in topics if self._is_wanted(name)]
+        known = {(each.topic, each.partition) for each in self._assigned}
+        added = [
+            TopicPartition(name, partition, offset)
+            for name in sorted(wanted)
+            for partition in sorted(topics[name].partitions)
+            if (name, partition) not in known
+        ]
+        if added:
+            self._assigned += added
+            self._consumer.incremental_assign(added) if known else self._consumer.assign(added)
+        self._next_look = time.monotonic() + (self._max_age if self._assigned else _LOOK_SECONDS)
+
+    def _is_wanted(self, name: str) -> bool:
+        if self._pattern is None:
+            return name == self._topic
+        return name not in INTERNAL_TOPICS and self._pattern.fullmatch(name) is not None
+
+    def _commit_starts(self) -> None:
+        """Where nothing was read the start is committed, as by Java's consumer: else nobody would see the lag."""
+        unread = [each for each in self._consumer.position(self._consumer.assignment()) if each.offset < 0]
+        for each in self._consumer.committed(unread, timeout=_ANSWER_SECONDS) if unread else []:
+            if each.offset < 0:
+                first, end = self._consumer.get_watermark_offsets(each, timeout=_ANSWER_SECONDS)
+                start = TopicPartition(each.topic, each.partition, end if self._begins_at_end else first)
+                self._consumer.commit(offsets=[start], asynchronous=False)
