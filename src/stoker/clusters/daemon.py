@@ -18,6 +18,7 @@ from stoker.clusters.errors import CannotStart
 PID_FILE: Final = "pid"
 _MARK: Final = "-Dstoker.process="
 _POLL_SECONDS: Final = 0.05
+_MOMENT_SECONDS: Final = 0.001
 _TAIL_LINES: Final = 20
 _PROC: Final = Path("/proc")
 
@@ -73,6 +74,8 @@ class Daemon:
             )
         _children[process.pid] = process
         self._pid_file.write_text(f"{process.pid}\n")
+        while process.poll() is None and self.pid is None:  # it has begun, and its command line is not there yet
+            time.sleep(_MOMENT_SECONDS)
 
     def raise_if_ended(self) -> None:
         """For who waits until it is ready. Raises CannotStart."""
