@@ -15,6 +15,9 @@ from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse, ProduceRequest, ProduceResponse
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
+from stoker.client.cluster import Cluster
+from stoker.client.properties import client_properties
+from stoker.client.targets import LeaderOf
 from tests.clients.client import CODECS, WAIT_SECONDS, Code, Codec, eventually
 
 ATTRIBUTES = struct.Struct(">h")
@@ -31,9 +34,12 @@ class Produced:
 
 
 class Connection:
-    def __init__(self, bootstrap_servers: str) -> None:
-        host, _, port = bootstrap_servers.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)), timeout=WAIT_SECONDS)
+    """To the broker that leads partition 0 of the topic."""
+
+    def __init__(self, bootstrap_servers: str, topic: str) -> None:
+        with Cluster(client_properties(bootstrap_servers)) as cluster:
+            leader = cluster.leader_of(LeaderOf(topic, 0))
+            self._socket = socket.create_connection(cluster.brokers()[leader], timeout=WAIT_SECONDS)
         self._correlation_id = 0
 
     def __enter__(self) -> Self:

@@ -37,7 +37,7 @@ def test_batches_grow_with_linger_and_batch_size(
         named = {name.replace("_", "."): value for name, value in settings.items()}
         start = time.monotonic()
         java.call("produce_by_key", topic=topic, keys=KEYS, settings=named)
-        with Connection(broker_address) as connection:
+        with Connection(broker_address, topic) as connection:
             return list(batch_sizes(connection.fetch(topic, 0))), time.monotonic() - start
 
     single, _ = sent(batch_size="0", linger_ms="0")

@@ -69,7 +69,7 @@ def test_durable_producer_settings_in_our_command_line(
     produced = stoker(broker_address, "produce", topic, "--command-config", str(file), stdin=f"{text}\n")
     assert (produced.returncode, produced.stdout) == (0, ""), produced.stderr
     assert [each.value for each in confluent.read(topic, 0, count=1)] == [text.encode()]
-    with Connection(broker_address) as connection:
+    with Connection(broker_address, topic) as connection:
         assert codec_of(connection.fetch(topic, 0)) == "lz4"
 
 

@@ -13,8 +13,8 @@ VALUES = [b"the same again and again " * 20] * 5
 
 
 @pytest.fixture
-def connection(broker_address: str) -> Iterator[Connection]:
-    with Connection(broker_address) as bare:
+def connection(broker_address: str, topic: str) -> Iterator[Connection]:
+    with Connection(broker_address, topic) as bare:
         yield bare
 
 
@@ -39,13 +39,14 @@ def test_the_broker_keeps_a_compressed_batch_as_it_came(connection: Connection, 
     ],
 )
 def test_a_topic_of_another_codec_compresses_anew(
-    connection: Connection, confluent: ConfluentKafka, sent_in: Codec, setting: str, kept_in: Codec
+    broker_address: str, confluent: ConfluentKafka, sent_in: Codec, setting: str, kept_in: Codec
 ) -> None:
     """A compression.type other than producer changes the codec of the batch and not the records."""
     topic = fresh_topic("recompressed")
     confluent.create_ready_topic(topic, configs=KEEP_FOREVER | {"compression.type": setting})
-    assert connection.produce(topic, batch(VALUES, codec=sent_in)).error_code == 0
-    assert codec_of(connection.fetch(topic, 0)) == kept_in
+    with Connection(broker_address, topic) as connection:
+        assert connection.produce(topic, batch(VALUES, codec=sent_in)).error_code == 0
+        assert codec_of(connection.fetch(topic, 0)) == kept_in
     assert [each.value for each in confluent.read(topic, 0, count=len(VALUES))] == VALUES
 
 
@@ -63,7 +64,7 @@ def test_batches_without_acks_count_when_the_client_leaves_at_once(
 ) -> None:
     """A producer with acks=0 sends, thinks it done and closes: what has arrived is written all the same."""
     count = 2000
-    with Connection(broker_address) as leaving:
+    with Connection(broker_address, topic) as leaving:
         leaving.produce_unacknowledged(topic, *[batch([b"x"])] * count)
     expected = (0, count)
     assert eventually(lambda: confluent.offset_range(topic, 0), lambda found: found == expected) == expected

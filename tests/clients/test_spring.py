@@ -112,5 +112,5 @@ def test_a_spring_application(
     assert all(consumer_groups.is_empty(group) for group in groups)
     letters = confluent.read(dead_letters, 0, count=2)
     assert sorted(letter.value or b"" for letter in letters) == sorted(bad)
-    with Connection(broker_address) as connection:
+    with Connection(broker_address, dead_letters) as connection:
         assert codec_of(connection.fetch(dead_letters, 0)) == "lz4"

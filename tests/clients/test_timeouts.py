@@ -13,12 +13,16 @@ from tests.clients.drivers.java import JavaClients
 from tests.clients.relay import METADATA, PRODUCE, Exchange, refusal, relaying
 
 NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS = 6, 19
+BEHIND_A_RELAY = pytest.mark.embedded_only(
+    "the relay stands before one broker, and clients would go past it to the others"
+)
 
 
 def silent(request: bytes, exchange: Exchange) -> None:
     """No answer to any Produce request."""
 
 
+@BEHIND_A_RELAY
 @pytest.mark.acceptance("B064", "S036")
 @pytest.mark.java
 def test_the_delivery_timeout_bounds_a_send(java: JavaClients, topic: str, broker_address: str) -> None:
@@ -99,6 +103,7 @@ public class Main {
 """
 
 
+@BEHIND_A_RELAY
 @pytest.mark.acceptance("B065")
 @pytest.mark.java
 def test_a_full_buffer_blocks_the_sender(java: JavaClients, topic: str, broker_address: str) -> None:
@@ -142,6 +147,7 @@ def silent_once() -> Callable[[bytes, Exchange], None]:
     return on_produce
 
 
+@BEHIND_A_RELAY
 @pytest.mark.acceptance("B067")
 @pytest.mark.java
 @pytest.mark.parametrize("idempotent", [True, False], ids=["idempotent", "plain"])
@@ -176,6 +182,7 @@ def test_a_send_survives_a_passing_fault(
     pytest.fail("five times the metadata was not looked at anew")
 
 
+@BEHIND_A_RELAY
 @pytest.mark.acceptance("B063")
 @pytest.mark.java
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ NO_OFFSET = "_AUTO_OFFSET_RESET|NoOffsetForPartition"
 """What the clients say when there is no offset and no reset."""
 
 
+@pytest.mark.both_backends
 @pytest.mark.acceptance("B072", "B076")
 @pytest.mark.parametrize("kind", parameters(KINDS))
 def test_reading_resumes_at_the_commit(kind: Kind, groups: Groups) -> None:

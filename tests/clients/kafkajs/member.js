@@ -16,7 +16,7 @@ class Member {
     this.settings = settings;
     this.kafka = new Kafka({
       clientId: settings['client.id'],
-      brokers: [process.argv[2]],
+      brokers: process.argv[2].split(','),
       logLevel: logLevel.NOTHING,
       retry: { initialRetryTime: 50, retries: 8 },
     });

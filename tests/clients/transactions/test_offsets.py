@@ -46,6 +46,7 @@ def process(member: GroupMember, producer: TransactionalProducer, topic: str, ou
     producer.send_offsets(member, {(topic, 0): up_to})
 
 
+@pytest.mark.both_backends
 @pytest.mark.acceptance("B095", "B102", "B107")
 @pytest.mark.parametrize(("client", "protocol"), with_each_protocol(KINDS), indirect=["client"])
 def test_offsets_move_with_the_commit(
