@@ -57,6 +57,22 @@ _NOTES = """
 - **Compaction** is done by a process of its own, which is there while there is work; `log.cleaner.threads` counts
   processes. The base timestamp of a batch stays when its first record goes; Kafka's becomes that of the first one left.
 - **TLS, SASL and ACLs** are not there yet.
+
+## One machine or many
+
+Clients, groups, transactions, registry, Spark, streams and SQL do the same on the embedded broker and on an Apache Kafka
+cluster: `make test-kafka` runs their tests on both, the cluster with three brokers. This is all that they see of the difference:
+
+| | embedded broker | three brokers of Apache Kafka | why |
+|---|---|---|---|
+| replicas | one, also where more are asked for, with a remark | as many as are asked for, or a refusal | there is one node |
+| a broker that is killed | is gone until it is started again | is gone for the seconds until others lead; clients look for them, and go on | as above |
+| a topic or a config that was just changed | is known at once | is known to each broker a moment later; Stoker's clients wait for it | brokers hear of it from the controller |
+| when EndTxn is answered | the transaction is complete | its markers may still be on their way; Stoker's sink waits for them | coordinator and leaders are different brokers |
+| producer ids | rise | rise within each coordinator | each has a block of its own |
+| `min.insync.replicas` | is a setting of the topic if it is given | is always one that the cluster has set | eligible leader replicas (KIP-966) |
+| `confluent.value.schema.validation` | checks what is produced | INVALID_CONFIG | Apache Kafka has no such config |
+| `stoker.*` | settings of the broker | are not known | they are ours |
 """
 
 
