@@ -1,6 +1,10 @@
 """Kafka's command-line tools by the names of their scripts, run as a person types them."""
 
+import os
 import shlex
+import subprocess
+import sys
+from pathlib import Path
 
 from tests.clients.drivers.java import Finished, JavaClients
 
@@ -26,6 +30,8 @@ ADDRESSES = ("broker1:9092", "localhost:9092", "source-broker1:9092")
 
 
 class KafkaTools:
+    """Kafka's own."""
+
     def __init__(self, java: JavaClients) -> None:
         self._java = java
 
@@ -37,6 +43,9 @@ class KafkaTools:
         arguments = [
             argument.replace("bootstrap.servers=localhost:9092", f"bootstrap.servers={here}") for argument in arguments
         ]
+        return self._run(script, arguments, stdin)
+
+    def _run(self, script: str, arguments: list[str], stdin: str) -> Finished:
         return self._java.tool(MAIN_CLASSES[script], *arguments, stdin=stdin)
 
     def output(self, line: str, *, stdin: str = "") -> str:
@@ -50,3 +59,23 @@ class KafkaTools:
         finished = self.run(line, stdin=stdin)
         assert finished.status != 0, f"{line}\nshould have failed, and says:\n{finished.output}"
         return finished.output + finished.error
+
+
+class OurTools(KafkaTools):
+    """Ours, in a process of their own each."""
+
+    def _run(self, script: str, arguments: list[str], stdin: str) -> Finished:
+        ended = subprocess.run(
+            [Path(sys.executable).with_name("stoker"), script, *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=os.environ | {"TZ": "UTC"},
+            check=False,
+        )
+        return Finished(status=ended.returncode, output=ended.stdout, error=ended.stderr)
+
+
+TOOLS = {"originals": KafkaTools, "ours": OurTools}
+"""For the parameters of fixtures: what a tutorial says is so with either."""

@@ -12,14 +12,15 @@ from stoker import Broker
 from tests.clients.client import Record, eventually, fresh_topic
 from tests.clients.drivers.confluent import ConfluentKafka
 from tests.clients.drivers.java import JavaClients
-from tests.clients.kafka_tools import KafkaTools
+from tests.clients.kafka_tools import TOOLS, KafkaTools
 
 pytestmark = pytest.mark.java
 
 
-@pytest.fixture(scope="module")
-def tools(java: JavaClients) -> KafkaTools:
-    return KafkaTools(java)
+@pytest.fixture(scope="module", params=TOOLS)
+def tools(request: pytest.FixtureRequest, java: JavaClients) -> KafkaTools:
+    """Kafka's own, and ours."""
+    return TOOLS[request.param](java)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from stoker.kafka_tools.options import Option, OptionParser
 from stoker.kafka_tools.thrown import print_thrown
 
 if TYPE_CHECKING:
-    from stoker.client.admin.log_dirs import LogDir
+    from stoker.client.admin.log_dirs import LogDir, LogReplica
 
 _TERSE: Final = "org.apache.kafka.tools.TerseException"
 _CLIENT_ID: Final = "log-dirs-tool"
@@ -105,8 +105,9 @@ def _as_json(found: "Mapping[int, Sequence[LogDir]]", topics: set[str]) -> str:
                             "offsetLag": replica.offset_lag,
                             "isFuture": replica.is_future,
                         }
-                        for replica in directory.replicas
-                        if not topics or replica.partition.topic in topics
+                        for replica in _in_order(
+                            [each for each in directory.replicas if not topics or each.partition.topic in topics]
+                        )
                     ],
                     "error": None if directory.error is None else java_error(directory.error).java_class,
                     "logDir": directory.path,
@@ -117,6 +118,13 @@ def _as_json(found: "Mapping[int, Sequence[LogDir]]", topics: set[str]) -> str:
         for node_id, directories in found.items()
     ]
     return dumps({"brokers": brokers, "version": 1}, separators=(",", ":"), ensure_ascii=False)
+
+
+def _in_order(replicas: "Sequence[LogReplica]") -> "list[LogReplica]":
+    from stoker.kafka_tools.hash_order import partition_order
+
+    by_partition = {replica.partition: replica for replica in replicas}
+    return [by_partition[partition] for partition in partition_order(by_partition)]
 
 
 def _number(text: str) -> int:
