@@ -19,12 +19,15 @@ from stoker.log.directory import META_PROPERTIES_FILE, LogDirectory, TopicPartit
 from stoker.log.errors import CorruptCheckpoint, LogDirectoryError, LogDirectoryLocked, LogError
 from stoker.log.files import FileCache, RemovedFiles
 from stoker.log.partition import Clock, PartitionLog
+from stoker.log.segment import LOG_SUFFIX
 from stoker.wire.uuids import uuid_from_text
 
 logger = getLogger("stoker.broker")
 
 _METADATA_CONFIG: Final = LogConfig(retention_ms=-1, max_message_bytes=64 * 1024 * 1024)
 _STRAY_SUFFIX: Final = "-stray"
+_SNAPSHOT_SUFFIX: Final = ".checkpoint"
+"""Of the metadata log, as Apache Kafka writes them."""
 
 
 class WantedLog(NamedTuple):
@@ -130,14 +133,17 @@ class LogDirectories:
         """Raises DataDirectoryUnusable if it is damaged in a way that would lose topics."""
         directory = self._metadata_directory
         path = f"{directory.path}/{METADATA_TOPIC}-0"
-        if not os.path.isdir(path):
-            orphans = sum(len(each.partitions()) for each in self._directories)
-            if orphans:
+        is_new = not os.path.isdir(path)
+        if is_new or _is_only_formatted(path):
+            orphans = sum(len(each.partitions()) for each in self._directories) - (not is_new)
+            if orphans > 0:
                 raise DataDirectoryUnusable(
                     f"The metadata log {path} is missing, and nothing else knows the {orphans} partitions there are. "
                     "Restore it from a copy, or start on an empty data directory."
                 )
-            return directory.create_log(METADATA_TOPIC, 0, _METADATA_CONFIG, topic_id=None)
+            if is_new:
+                return directory.create_log(METADATA_TOPIC, 0, _METADATA_CONFIG, topic_id=None)
+            os.close(os.open(f"{path}/{0:020d}{LOG_SUFFIX}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
         self.metadata_torn_bytes = count_torn_bytes(
             path, flushed_up_to=_checkpointed(directory, RECOVERY_POINTS).get((METADATA_TOPIC, 0), 0)
         )
@@ -309,6 +315,14 @@ def _set_aside(directory: LogDirectory, topic: str, partition: int) -> None:
     stray = f"{directory.path}/{name[:200]}.{uuid.uuid4().hex}{_STRAY_SUFFIX}"
     os.rename(f"{directory.path}/{name}", stray)
     logger.warning("no topic has a partition %s: its directory is set aside as %s", name, stray)
+
+
+def _is_only_formatted(path: str) -> bool:
+    """Whether there is no log yet: `kafka-storage.sh format --standalone` leaves a snapshot with the voters of the quorum alone."""
+    names = os.listdir(path)
+    return any(name.endswith(_SNAPSHOT_SUFFIX) for name in names) and not any(
+        name.endswith(LOG_SUFFIX) for name in names
+    )
 
 
 def _why_not_usable(path: str, error: Exception) -> str:

@@ -12,6 +12,7 @@ from stoker.client.topic_partition import TopicPartition
 from stoker.errors import StokerError
 from stoker.kafka_tools.connection import connect, load_properties
 from stoker.kafka_tools.failure import JavaError, UsageAsked, VersionAsked, java_error
+from stoker.kafka_tools.hash_order import partition_order
 from stoker.kafka_tools.options import Option, OptionParser, Options
 from stoker.kafka_tools.reassignment_json import COMMAND_FAILED, OPERATION_FAILED
 from stoker.wire.error_codes import ErrorCode
@@ -80,9 +81,11 @@ def _run(arguments: Sequence[str]) -> None:
 
 
 def _print(election_type: ElectionType, results: Mapping[TopicPartition, ClientError | None]) -> None:
-    succeeded = [partition for partition, why in results.items() if why is None]
+    succeeded = partition_order(partition for partition, why in results.items() if why is None)
     refused = {partition: why for partition, why in results.items() if isinstance(why, KafkaRefused)}
-    not_needed = [each for each, why in refused.items() if why.error_code is ErrorCode.ELECTION_NOT_NEEDED]
+    not_needed = partition_order(
+        each for each, why in refused.items() if why.error_code is ErrorCode.ELECTION_NOT_NEEDED
+    )
     failed = {each: why for each, why in refused.items() if each not in not_needed}
     if succeeded:
         listed = ", ".join(map(str, succeeded))

@@ -20,6 +20,7 @@ from stoker.client.errors import KafkaRefused
 from stoker.client.topic_partition import TopicPartition
 from stoker.kafka_tools.failure import ILLEGAL_ARGUMENT, JavaError, java_error
 from stoker.kafka_tools.group_actions import parse_partitions
+from stoker.kafka_tools.hash_order import partition_order
 from stoker.wire.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -261,7 +262,11 @@ def _print(results: Mapping[str, Offsets]) -> None:
     topic_width = max((_WIDTH, *(len(each.topic) for offsets in results.values() for each in offsets)))
     rows: list[tuple[str, str, object, object]] = [("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET")] if results else []
     for group_id, offsets in results.items():
-        rows += [(group_id, each.topic, each.partition, offset) for each, offset in sorted(offsets.items())]
+        rows += [
+            (group_id, each.topic, each.partition, offset)
+            for each in partition_order(offsets)
+            for offset in [offsets[each]]
+        ]
     for group, topic, partition, offset in rows:
         sys.stdout.write(f"\n{group:<{group_width}} {topic:<{topic_width}} {partition!s:<10} {offset}")
     print()
@@ -271,8 +276,8 @@ def _as_csv(results: Mapping[str, Offsets], *, is_of_one_group: bool) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     for group_id, offsets in results.items():
-        for partition, offset in sorted(offsets.items()):
-            writer.writerow([*(() if is_of_one_group else (group_id,)), *partition, offset])
+        for partition in partition_order(offsets):
+            writer.writerow([*(() if is_of_one_group else (group_id,)), *partition, offsets[partition]])
     return file.getvalue()
 
 

@@ -20,6 +20,7 @@ from stoker.client.errors import ClientError, KafkaRefused
 from stoker.client.topic_partition import TopicPartition
 from stoker.errors import StokerError
 from stoker.kafka_tools.failure import JavaError, java_error
+from stoker.kafka_tools.hash_order import hash_map_order
 from stoker.kafka_tools.reassignment_json import (
     COMMAND_FAILED,
     OPERATION_FAILED,
@@ -270,7 +271,7 @@ def _clear_throttles(cluster: Cluster, file: ReassignmentFile) -> None:
     brokers |= {broker for replicas in file.targets.values() for broker in replicas}
     print(f"Clearing broker-level throttles on broker{_plural(brokers)} {','.join(map(str, sorted(brokers)))}")
     unthrottle_brokers(cluster, sorted(brokers))
-    topics = list(dict.fromkeys(partition.topic for partition in file.targets))
+    topics = hash_map_order(partition.topic for partition in file.targets)
     print(f"Clearing topic-level throttles on topic{_plural(topics)} {','.join(topics)}")
     unthrottle_topics(cluster, topics)
 
