@@ -71,15 +71,17 @@ def test_the_reference_is_what_help_says() -> None:
 
 
 def test_every_command_and_option_is_in_the_guide() -> None:
-    """But for those that have a page of their own: produce and consume, transactions, schemas, streams, SQL, the demo, up and config."""
+    """But for those that have a page of their own: produce and consume, transactions, schemas, streams, SQL, the demo, up, config, cluster and spark."""
     guide = PAGE.read_text().partition(HEADING)[0]
     examples = "\n".join(_CONSOLE.findall(guide))
     for words, command in commands():
         if words.startswith(
             (
+                "stoker cluster ",
                 "stoker config ",
                 "stoker transactions ",
                 "stoker schemas ",
+                "stoker spark ",
                 "stoker streams ",
                 "stoker sql",
                 "stoker demo",

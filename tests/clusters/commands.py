@@ -13,6 +13,8 @@ from stoker.cli.application import application
 KAFKA_JARS: Final = Path(__file__).resolve().parents[2] / ".cache" / "kafka-jars"
 
 _CONSOLE: Final = re.compile(r"```console\n(.*?)```", re.DOTALL)
+_ANY_PORT: Final = re.compile(r" --(web-)?port 0\b")
+"""Which pages do not show."""
 _VARIES: Final = re.compile(r"\d[\d.]*")
 """Ports, pids, sizes, times, and which node is the controller, and so the last to be restarted."""
 
@@ -34,7 +36,7 @@ class Commands:
         result = CliRunner().invoke(
             application, shlex.split(command)[1:], prog_name="stoker", env=self.environment, catch_exceptions=False
         )
-        self.transcript.append(Said(command, result.output))
+        self.transcript.append(Said(_ANY_PORT.sub("", command), result.output))
         assert result.exit_code == code, result.output
         return result.stdout
 

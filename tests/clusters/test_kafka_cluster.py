@@ -29,6 +29,8 @@ pytestmark = [pytest.mark.java, pytest.mark.timeout(400)]
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "clusters.md"
 WAIT_SECONDS: Final = 90.0
+TRANSCRIPT: Final = 14
+"""So many commands are given in this file, at least."""
 
 
 @pytest.fixture(scope="module")
@@ -298,3 +300,10 @@ def test_down(kafka: KafkaCluster, commands: Commands) -> None:
     assert not kafka.directory.exists()
     commands("stoker cluster status", code=1)
     assert "there is no cluster in" in commands.last
+
+
+def test_what_the_page_shows_is_real(kafka: KafkaCluster, commands: Commands) -> None:
+    """docs/clusters.md shows what the tests before this one have seen, but for numbers."""
+    if len(commands.transcript) < TRANSCRIPT:
+        pytest.skip("the tests before it have not run")
+    assert commands.not_said(PAGE, "cluster") == []

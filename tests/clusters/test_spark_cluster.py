@@ -3,8 +3,7 @@
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -19,8 +18,10 @@ from tests.clusters.commands import Commands
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+PAGE = REPOSITORY / "docs" / "clusters.md"
 RECORDS: Final = 2_000
-WAIT_SECONDS: Final = 90.0
+TRANSCRIPT: Final = 10
+"""So many commands are given in this file, at least."""
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +38,6 @@ def cluster(commands: Commands) -> Iterator[SparkCluster]:
     finally:
         if found.exists:
             found.down()
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.1)
 
 
 def test_status(cluster: SparkCluster, commands: Commands) -> None:
@@ -114,3 +108,10 @@ def test_down(cluster: SparkCluster, commands: Commands) -> None:
     assert not cluster.directory.exists()
     commands("stoker spark status", code=1)
     assert "there is no Spark cluster in" in commands.last
+
+
+def test_what_the_page_shows_is_real(cluster: SparkCluster, commands: Commands) -> None:
+    """docs/clusters.md shows what the tests before this one have seen, but for numbers."""
+    if len(commands.transcript) < TRANSCRIPT:
+        pytest.skip("the tests before it have not run")
+    assert commands.not_said(PAGE, "spark") == []

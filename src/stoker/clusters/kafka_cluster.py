@@ -253,9 +253,7 @@ class KafkaCluster:
     def _format(self, nodes: list[KafkaNode]) -> None:
         first, *others = nodes
         if not first.is_formatted:
-            self._say(
-                f"Formatting {len(nodes)} nodes of Apache Kafka {first.plan.kafka_version} in {self.directory} ..."
-            )
+            self._say(f"Formatting {_named(nodes)} of Apache Kafka {first.plan.kafka_version} in {self.directory} ...")
             first.format()
         for node in others:
             if not node.is_formatted:
