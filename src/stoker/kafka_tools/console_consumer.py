@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stoker.errors import StokerError
 from stoker.kafka_tools.console_consumer_options import EARLIEST, LATEST, ConsoleConsumerOptions
 from stoker.kafka_tools.failure import ToolEnds, java_error
-from stoker.kafka_tools.message_formatter import FORMATTERS, NO_OP, MessageFormatter
+from stoker.kafka_tools.message_formatter import DEFAULT, FORMATTERS, LOGGING, NO_OP, Formatter, MessageFormatter
 from stoker.kafka_tools.thrown import log_error
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
     name = options.given.text(options.formatter)
     if name not in FORMATTERS:
         raise options.parser.usage(f"{name}: a formatter is a Java class; there are {', '.join(FORMATTERS)}")
-    formatter = None if name == NO_OP else MessageFormatter(options.formatter_properties)
+    formatter = _formatter(name, options)
     previous = {number: signal.signal(number, _raise) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         return _run(options, formatter)
@@ -62,7 +62,18 @@ def main(arguments: Sequence[str]) -> int:
             print("shutdown_complete")
 
 
-def _run(options: ConsoleConsumerOptions, formatter: MessageFormatter | None) -> int:
+def _formatter(name: str, options: ConsoleConsumerOptions) -> Formatter | None:
+    """None prints nothing."""
+    if name == NO_OP:
+        return None
+    if name in (DEFAULT, LOGGING):
+        return MessageFormatter(options.formatter_properties)
+    from stoker.kafka_tools.coordinator_formatter import CoordinatorFormatter
+
+    return CoordinatorFormatter(name)
+
+
+def _run(options: ConsoleConsumerOptions, formatter: Formatter | None) -> int:
     from stoker.kafka_tools.record_source import RecordSource
 
     given = options.given
@@ -93,7 +104,7 @@ def _run(options: ConsoleConsumerOptions, formatter: MessageFormatter | None) ->
 
 
 class _Printing:
-    def __init__(self, formatter: MessageFormatter | None, *, skips_errors: bool) -> None:
+    def __init__(self, formatter: Formatter | None, *, skips_errors: bool) -> None:
         self.count = 0
         self._formatter = formatter
         self._skips_errors = skips_errors

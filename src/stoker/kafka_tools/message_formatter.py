@@ -12,12 +12,21 @@ if TYPE_CHECKING:
 DEFAULT: Final = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
 LOGGING: Final = "org.apache.kafka.tools.consumer.LoggingMessageFormatter"
 NO_OP: Final = "org.apache.kafka.tools.consumer.NoOpMessageFormatter"
-FORMATTERS: Final = (DEFAULT, LOGGING, NO_OP)
+FORMATTERS: Final = (
+    DEFAULT,
+    LOGGING,
+    NO_OP,
+    "org.apache.kafka.tools.consumer.OffsetsMessageFormatter",
+    "org.apache.kafka.tools.consumer.GroupMetadataMessageFormatter",
+    "org.apache.kafka.tools.consumer.TransactionLogMessageFormatter",
+)
 
 _TIMESTAMPS: Final = {1: "CreateTime", 2: "LogAppendTime"}
 _SERIALIZATION: Final = "org.apache.kafka.common.serialization"
 
 Deserializer = Callable[[bytes], bytes]
+Formatter = Callable[["Message"], bytes]
+"""What is printed of a record. Raises ValueError for one that cannot be shown."""
 
 
 class MessageFormatter:

@@ -14,7 +14,7 @@ from tests.clients.drivers.java import JavaClients
 from tests.clients.groups.group import Group, Groups
 from tests.clients.groups.kinds import CONFLUENT, CONFLUENT_CONSUMER, Kind, parameters
 from tests.clients.groups.members import Member
-from tests.clients.kafka_tools import MAIN_CLASSES, KafkaTools
+from tests.clients.kafka_tools import MAIN_CLASSES, TOOLS, KafkaTools
 from tests.clients.records import KEEP_FOREVER
 
 pytestmark = pytest.mark.java
@@ -25,9 +25,10 @@ FIRST_TIMESTAMP = 1_705_276_800_000
 """2024-01-15T00:00:00Z, when a tutorial has offsets reset to."""
 
 
-@pytest.fixture(scope="module")
-def tools(java: JavaClients) -> KafkaTools:
-    return KafkaTools(java)
+@pytest.fixture(scope="module", params=TOOLS)
+def tools(request: pytest.FixtureRequest, java: JavaClients) -> KafkaTools:
+    """Kafka's own, and ours."""
+    return TOOLS[request.param](java)
 
 
 @pytest.fixture
