@@ -36,7 +36,15 @@ hypothesis.settings.register_profile("stoker", deadline=None, print_blob=True)
 hypothesis.settings.register_profile("soak", parent=hypothesis.settings.get_profile("stoker"), max_examples=10_000)
 hypothesis.settings.load_profile("stoker")
 
-LONG_FIRST = ("tests/spark", "tests/faults", "tests/clients", "tests/examples", "tests/cli", "tests/broker")
+LONG_FIRST = (
+    "tests/spark",
+    "tests/faults",
+    "tests/clusters",
+    "tests/clients",
+    "tests/examples",
+    "tests/cli",
+    "tests/broker",
+)
 """Where files of tests take seconds rather than a moment."""
 
 MOST_WORKERS = 8

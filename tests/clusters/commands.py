@@ -18,6 +18,9 @@ _ANY_PORT: Final = re.compile(r" --(web-)?port 0\b")
 _VARIES: Final = re.compile(r"\d[\d.]*")
 """Ports, pids, sizes, times, and which node is the controller, and so the last to be restarted."""
 
+_REMARK: Final = re.compile(r"  \S")
+"""What is still waited for, on a machine that is busy."""
+
 
 class Said(NamedTuple):
     command: str
@@ -61,9 +64,10 @@ class Commands:
         said = {(each.command, self._normal(each.output)) for each in self.transcript}
         return [each for each in _shown(page, noun) if (each.command, self._normal(each.output)) not in said]
 
-    def _normal(self, output: str) -> list[list[str]]:
+    def _normal(self, output: str) -> tuple[tuple[str, ...], ...]:
         text = output.replace(str(self.home), "/home/you/.local/state").replace("(leader)", "")
-        return sorted(_VARIES.sub("0", line).split() for line in text.splitlines())
+        lines = [line for line in text.splitlines() if not _REMARK.match(line)]
+        return tuple(sorted(tuple(_VARIES.sub("0", line).split()) for line in lines))
 
 
 def _shown(page: Path, noun: str) -> list[Said]:
