@@ -1,6 +1,6 @@
 """The command line beside Kafka's own tools and kcat: what a question takes, and what a million records take.
 
-    python benchmarks/cli.py                    all of it, about 3 minutes; writes docs/benchmarks-cli.md
+    python benchmarks/cli.py                    all of it, about 6 minutes; writes docs/benchmarks-cli.md
     python benchmarks/cli.py --quick            a look, printed only
     python benchmarks/cli.py --only questions   one section, printed only
     python benchmarks/cli.py --peers kafka      against an Apache Kafka broker instead of Stoker, printed only

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from side_by_side import command_lines, group_loads, loads
+from side_by_side import command_lines, group_loads, loads, tool_sections
 from side_by_side.bench import Bench, Measured, Samples
 from side_by_side.command_lines import CommandLine, Cost, Tools
 from side_by_side.loads import Values
@@ -72,7 +72,11 @@ def records(bench: Bench) -> Section:
     )
 
 
-SECTIONS: Mapping[str, Callable[[Bench], Section]] = {"questions": questions, "records": records}
+SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
+    "questions": questions,
+    "records": records,
+    "tools": tool_sections.tools,
+}
 
 
 def write_lines(path: Path, count: int) -> Path:

@@ -18,6 +18,7 @@ StokerError
 ├── ImpossiblePlan          capacity/load.py
 ├── SparkError              spark/errors.py
 ├── ClusterError            clusters/errors.py
+├── JavaError, ToolEnds     kafka_tools/failure.py
 └── CommandFailed           cli/failure.py
 """
 

@@ -71,7 +71,7 @@ def test_the_reference_is_what_help_says() -> None:
 
 
 def test_every_command_and_option_is_in_the_guide() -> None:
-    """But for those that have a page of their own: produce and consume, transactions, schemas, streams, SQL, the demo, up, config, cluster and spark."""
+    """But for those that have a page of their own: produce and consume, transactions, schemas, streams, SQL, the demo, up, config, cluster, spark and tools."""
     guide = PAGE.read_text().partition(HEADING)[0]
     examples = "\n".join(_CONSOLE.findall(guide))
     for words, command in commands():
@@ -86,6 +86,7 @@ def test_every_command_and_option_is_in_the_guide() -> None:
                 "stoker sql",
                 "stoker demo",
                 "stoker plan",
+                "stoker tools ",
                 "stoker up",
             )
         ):
