@@ -110,9 +110,11 @@ def consumer_groups(broker_address: str) -> ConsumerGroups:
 
 
 @pytest.fixture(scope="session")
-def replicates_as_asked(confluent: ConfluentKafka) -> bool:
-    """Whether a replication factor above the number of brokers is refused, as Kafka does, or made 1, as Stoker does by default."""
-    [broker_id, *_] = confluent.broker_ids()
+def refuses_three_replicas(confluent: ConfluentKafka) -> bool:
+    """Where there are fewer brokers, as Kafka does; Stoker makes one by default."""
+    [broker_id, *others] = confluent.broker_ids()
+    if len(others) >= 2:
+        return False
     return confluent.broker_configs(broker_id).get("stoker.replication.factor.policy", "refuse") == "refuse"
 
 

@@ -15,6 +15,7 @@ from tests.clients.drivers.java import JavaClients
 from tests.clients.kafka_tools import TOOLS, KafkaTools
 
 pytestmark = pytest.mark.java
+ON_ONE_BROKER = pytest.mark.embedded_only("of one broker; on three, tests/kafka_tools compares ours with the originals")
 
 
 @pytest.fixture(scope="module", params=TOOLS)
@@ -49,9 +50,10 @@ def test_a_topic_is_created_once_and_listed(tools: KafkaTools, confluent: Conflu
     assert listed == sorted(listed)
 
 
+@ON_ONE_BROKER
 @pytest.mark.acceptance("C017", "C018", "C022", "B034")
 def test_an_ordered_topic_is_described(
-    tools: KafkaTools, confluent: ConfluentKafka, replicates_as_asked: bool, broker_id: int
+    tools: KafkaTools, confluent: ConfluentKafka, refuses_three_replicas: bool, broker_id: int
 ) -> None:
     """RF 3 on one broker is refused by Kafka and made 1 by Stoker; `--describe` then shows partitions, leader, replicas, ISR, configs."""
     confluent.delete_if_there("orders")
@@ -59,7 +61,7 @@ def test_an_ordered_topic_is_described(
         "kafka-topics.sh --bootstrap-server broker1:9092 --create --topic orders --partitions 6 --replication-factor 3"
         " --config min.insync.replicas=2 --config retention.ms=604800000 # 7 days"
     )
-    if replicates_as_asked:
+    if refuses_three_replicas:
         assert "InvalidReplicationFactorException" in tools.complaint(create)
         create = create.replace("--replication-factor 3", "--replication-factor 1")
     assert "Created topic orders." in tools.output(create)
@@ -246,6 +248,7 @@ def test_offsets_are_told(tools: KafkaTools, orders: str, confluent: ConfluentKa
     assert every.splitlines() == ["orders:0:3", "orders:1:0", "orders:2:0"]
 
 
+@ON_ONE_BROKER
 @pytest.mark.acceptance("C044")
 def test_log_directories_are_described(
     tools: KafkaTools, orders: str, confluent: ConfluentKafka, broker_id: int
@@ -279,6 +282,7 @@ def test_a_leader_election_is_not_needed(tools: KafkaTools, orders: str, electio
     assert "UnknownTopicOrPartitionException" in tools.complaint(f"{elect} --topic {fresh_topic('no')} --partition 0")
 
 
+@ON_ONE_BROKER
 @pytest.mark.acceptance("C061", "C062", "C063")
 def test_reassignment_on_one_broker(tools: KafkaTools, orders: str, broker_id: int, tmp_path: Path) -> None:
     """A plan is generated, one for this broker runs and is complete at once, one for another broker is refused; none is in progress."""
@@ -313,6 +317,7 @@ def test_records_are_deleted_by_file(tools: KafkaTools, orders: str, confluent: 
     assert confluent.offset_range(orders, 0) == (5, 5)
 
 
+@ON_ONE_BROKER
 @pytest.mark.acceptance("B043", "B045")
 def test_the_quorum_is_one_controller(tools: KafkaTools, broker_id: int) -> None:
     """Without ZooKeeper the quorum answers: one leader, which is this node, and no lag."""
@@ -326,6 +331,7 @@ def test_the_quorum_is_one_controller(tools: KafkaTools, broker_id: int) -> None
     assert [(node.split()[0], node.split()[-1]) for node in nodes] == [(str(broker_id), "Leader")]
 
 
+@ON_ONE_BROKER
 @pytest.mark.acceptance("B047")
 def test_the_endpoints_are_listed(tools: KafkaTools, java: JavaClients, broker_id: int) -> None:
     """Each broker has a numeric id, a host and a port, and is unfenced."""

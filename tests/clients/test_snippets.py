@@ -207,14 +207,14 @@ def creation_error(names: Mapping[str, Any]) -> BaseException | None:
 
 @pytest.mark.acceptance("S127")
 def test_a_topic_with_six_configs(
-    confluent: ConfluentKafka, broker_address: str, replicates_as_asked: bool, tmp_path: Path
+    confluent: ConfluentKafka, broker_address: str, refuses_three_replicas: bool, tmp_path: Path
 ) -> None:
     """24 partitions and six configs in one request, once its futures are awaited; RF 3 is refused by Kafka and made 1 by Stoker."""
     confluent.delete_if_there("orders")
     text = source("create_topic_with_configs.py.txt", broker_address)
     text = text.replace("admin.create_topics(", "futures = admin.create_topics(")
     error = creation_error(run_python(text, tmp_path))
-    if replicates_as_asked:
+    if refuses_three_replicas:
         assert error is not None
         assert error.args[0].code() == Code.INVALID_REPLICATION_FACTOR
         text = text.replace("replication_factor = 3", "replication_factor = 1")

@@ -18,6 +18,8 @@ TUTORIAL_ADDRESSES = re.compile(r"(?:broker\d?|kafka(?:-\d)?):9092(?:,(?:broker\
 
 def source(name: str, address: str, corrections: Mapping[str, str] | None = None) -> str:
     """The text of a snippet with the broker's address; `corrections` say what stands for which part of it."""
+    if name.endswith(".js"):
+        address = address.replace(",", "', '")  # a list of texts
     return corrected(TUTORIAL_ADDRESSES.sub(address, (SNIPPETS / name).read_text()), corrections or {})
 
 

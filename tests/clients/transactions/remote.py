@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from tests.clients.client import Codec
+from tests.clients.client import Codec, eventually
 from tests.clients.drivers.remote import RemoteClient
 from tests.clients.transactions.transactional_client import (
     GroupMember,
@@ -86,7 +86,19 @@ class RemoteProducer(TransactionalProducer):
         whose: dict[str, Any] = {"group": to, "member": None}
         if isinstance(to, RemoteMember):
             whose = {"group": to.group, "member": to.number}
-        self._call("send_offsets", offsets=[[*where, offset] for where, offset in offsets.items()], **whose)
+        wanted = [[*where, offset] for where, offset in offsets.items()]
+
+        def refusal() -> TransactionFailed | None:
+            try:
+                self._call("send_offsets", offsets=wanted, **whose)
+            except TransactionFailed as failed:
+                return failed
+            return None
+
+        # KafkaJS leaves it to its user to wait until the transaction before is complete.
+        left = eventually(refusal, lambda found: found is None or found.name != "CONCURRENT_TRANSACTIONS")
+        if left is not None:
+            raise left
 
     def commit(self) -> None:
         self._call("commit")
