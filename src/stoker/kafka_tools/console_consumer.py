@@ -4,6 +4,7 @@ With `--group` it is a member of the group. Without, it reads all partitions by 
 name: that takes seconds, and leaves the group behind.
 """
 
+import os
 import signal
 import sys
 import time
@@ -117,7 +118,12 @@ class _Printing:
         while self.count < limit or limit == -1:
             records = source.take(_BATCH if limit == -1 else min(_BATCH, limit - self.count), _WAIT_SECONDS)
             if records:
-                self._print(records)
+                try:
+                    self._print(records)
+                except BrokenPipeError:
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python flushes at exit
+                    print("Unable to write to standard out, closing consumer.", file=sys.stderr)
+                    return
                 last = time.monotonic()
             elif timeout_ms is not None and time.monotonic() - last > timeout_ms / 1000:
                 log_error("Error processing message, terminating consumer process: ", _LOGGER)
