@@ -14,7 +14,8 @@ from stoker.spark.sink_options import SINK_OPTIONS
 HEADING: Final = "## Reference\n"
 
 _OF_THIS_MACHINE: Final = {
-    "spark.pyspark.python": "this Python",
+    "spark.executorEnv.STOKER_WORKER_PYTHON": "this Python",
+    "spark.pyspark.python": "a script that starts this Python",
     "spark.pyspark.driver.python": "this Python",
     "spark.sql.shuffle.partitions": "the number of cores",
 }

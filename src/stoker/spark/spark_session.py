@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import textwrap
 import warnings
 from collections.abc import Iterator, Mapping
@@ -160,6 +161,7 @@ def _told_by_the_environment(wanted: Mapping[str, str]) -> Iterator[None]:
     variables = {
         "PYSPARK_PYTHON": wanted.get("spark.pyspark.python"),
         "SPARK_LOCAL_IP": wanted.get("spark.driver.host"),
+        "STOKER_WORKER_PYTHON": sys.executable,
     }
     ours = {name: value for name, value in variables.items() if value is not None and name not in os.environ}
     os.environ.update(ours)
