@@ -55,7 +55,7 @@ class RowReader:
     isolation: Isolation
     fail_on_data_loss: bool
     event_time: tuple[str, ...] | None = None
-    """Of which column `streamTime` is made, if it is wanted."""
+    """Of which column `streamTime` is made, if it is wanted in a column or a report."""
     report: str | None = None
     """Where to leave what was read."""
 
@@ -147,7 +147,7 @@ class _Columns:
         arrays |= {side: found.column for side, found in decoded.items()}
         if ERROR in self._schema.names:
             arrays[ERROR] = _errors(records, bad, self._schema.field(ERROR).type)
-        if STREAM_TIME in self._schema.names and self._stream_time is not None:
+        if self._stream_time is not None:
             arrays[STREAM_TIME] = self._stream_time.after(records.timestamps, arrays.get("value"))
         batch = pa.RecordBatch.from_arrays([arrays[name] for name in self._schema.names], schema=self._schema)
         if len(bad.rows) and self._on_error is OnError.DROP:

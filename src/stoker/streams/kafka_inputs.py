@@ -9,6 +9,7 @@ from stoker.spark.range_report import RangeReport
 from stoker.streams.errors import InvalidTopology
 from stoker.streams.nodes import Format, TopicSource
 from stoker.streams.state.directory import StateDirectory
+from stoker.streams.used_columns import Use
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,6 +57,8 @@ class ResolvedSource:
     """Of all columns that are read."""
     unread: "tuple[StructField, ...]" = ()
     """Fields of the value that are not, since nobody uses them."""
+    unread_columns: "tuple[StructField, ...]" = ()
+    """Likewise, of what is known of the record."""
 
 
 def resolve(spark: "SparkSession", access: Access, source: TopicSource, formats: Mapping[str, str]) -> ResolvedSource:
@@ -74,11 +77,11 @@ def resolve(spark: "SparkSession", access: Access, source: TopicSource, formats:
         error = (
             "reason string, topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary"
         )
-        columns += ["topic string", "partition int", "offset bigint", "timestamp timestamp", "streamTime bigint"]
+        columns += ["partition int", "offset bigint", "timestamp timestamp", "streamTime bigint"]
         columns += ["headers array<struct<key: string, value: binary>>"] if source.headers else []
         columns += [f"error struct<{error}>"] if source.on_error != "fail" else []
         reader = reader.schema(", ".join(columns))
-    schema = reader.load().drop("timestampType").schema
+    schema = reader.load().drop("topic", "timestampType").schema
     return ResolvedSource(source=source, key_format=forms["key"], value_format=forms["value"], schema=schema)
 
 
@@ -90,7 +93,7 @@ def resolved_like(source: TopicSource, schema: "StructType", options: Mapping[st
 
     read = schema.toNullable()  # whatever is never null as it is written: formats cannot promise it
     columns = [StructField(side, read[side].dataType) for side in ("key", "value")]
-    columns += [StructField(name, kind) for name, kind in METADATA.items() if name != "timestampType"]
+    columns += [StructField(name, kind) for name, kind in METADATA.items() if name not in ("topic", "timestampType")]
     return ResolvedSource(
         source=source,
         key_format=options.get("key.format", BINARY),
@@ -135,16 +138,24 @@ def _options(access: Access, source: TopicSource, forms: Mapping[str, str]) -> d
     return options
 
 
-def only_used(resolved: ResolvedSource, used: frozenset[str]) -> ResolvedSource:
-    """The source with no other fields of the value than these, if its records may be read so."""
+def only_used(resolved: ResolvedSource, use: Use) -> ResolvedSource:
+    """The source with nothing that nobody uses, as far as its records may be read so."""
     from pyspark.sql.types import StructField, StructType
 
-    kind = resolved.schema["value"].dataType
-    if not isinstance(kind, StructType) or not used or not used < frozenset(kind.names):
-        return resolved
-    value = StructField("value", StructType([field for field in kind if field.name in used]))
-    schema = StructType([value if field.name == "value" else field for field in resolved.schema])
-    return replace(resolved, schema=schema, unread=tuple(field for field in kind if field.name not in used))
+    value = resolved.schema["value"]
+    unread: tuple[StructField, ...] = ()
+    kind = value.dataType
+    if isinstance(kind, StructType) and use.fields and use.fields < frozenset(kind.names):
+        value = StructField("value", StructType([field for field in kind if field.name in use.fields]))
+        unread = tuple(field for field in kind if field.name not in use.fields)
+    return replace(
+        resolved,
+        schema=StructType(
+            [value if field.name == "value" else field for field in resolved.schema if field.name not in use.unused]
+        ),
+        unread=unread,
+        unread_columns=tuple(field for field in resolved.schema if field.name in use.unused),
+    )
 
 
 class KafkaInputs:
@@ -177,7 +188,7 @@ class KafkaInputs:
         """From the files that the tasks have left."""
         found = self._reports(source.topic)
         if {each.partition for each in found} != set(self._ranges.get(source.topic, {})):
-            self.frame(spark, source).select("partition").write.format("noop").mode("overwrite").save()
+            self.frame(spark, source).write.format("noop").mode("overwrite").save()
             found = self._reports(source.topic)
         return found
 
@@ -200,9 +211,10 @@ class KafkaInputs:
         resolved = self._sources[source]
         ranges = self._ranges.get(source.topic)
         if not ranges:
-            return spark.createDataFrame([], resolved.schema)
+            return self._with_nulls(resolved, spark.createDataFrame([], resolved.schema))
         topic = source.topic
-        return (
+        return self._with_nulls(
+            resolved,
             spark.read.format("stoker")
             .options(**_options(self._access, source, {"key": resolved.key_format, "value": resolved.value_format}))
             .option("report", self._directory.report_uri(self._number))
@@ -210,5 +222,13 @@ class KafkaInputs:
             .option("startingOffsets", json.dumps({topic: {str(each): found.start for each, found in ranges.items()}}))
             .option("endingOffsets", json.dumps({topic: {str(each): found.end for each, found in ranges.items()}}))
             .schema(resolved.schema)
-            .load()
+            .load(),
         )
+
+    def _with_nulls(self, resolved: ResolvedSource, rows: "DataFrame") -> "DataFrame":
+        """With the columns that are not read: they may be named."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        if not resolved.unread_columns:
+            return rows
+        return rows.select("*", *[F.lit(None).cast(each.dataType).alias(each.name) for each in resolved.unread_columns])

@@ -46,7 +46,7 @@ from stoker.streams.sessions import prepared
 from stoker.streams.state.directory import StateDirectory
 from stoker.streams.state.manifest import Manifest
 from stoker.streams.topology import Topology
-from stoker.streams.used_columns import used_fields
+from stoker.streams.used_columns import uses
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -150,8 +150,8 @@ class Running:
         self._resolve_sources(batch, outputs)
         compile_dry(self._topology, batch, outputs)
         self._layouts = {name: like for name, (_, like) in batch.stores.items()}
-        for source, fields in used_fields(batch, self._topology, self._sources).items():
-            self._sources[source] = only_used(self._sources[source], fields)
+        for source, use in uses(batch, self._topology, self._sources).items():
+            self._sources[source] = only_used(self._sources[source], use)
         return batch
 
     def _resolve_sources(self, batch: Batch, outputs: KafkaOutputs) -> None:

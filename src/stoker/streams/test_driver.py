@@ -212,7 +212,7 @@ class _Sent:
             times[record.partition] = max(times.get(record.partition, NEVER), time)
             moment = datetime.fromtimestamp(record.timestamp / 1000, UTC)
             headers = [{"key": name, "value": content} for name, content in record.headers]
-            row = [record.key, record.value, source.topic, record.partition, offset, moment, times[record.partition]]
+            row = [record.key, record.value, record.partition, offset, moment, times[record.partition]]
             rows.append(dict(zip(schema.names, [*row, headers], strict=False)))
         return in_one_task(spark, _table(source.topic, rows, schema), schema)
 
@@ -229,7 +229,7 @@ class _Sent:
 def _schema(key: str, value: str, *, headers: bool) -> "StructType":
     from pyspark.sql.types import StructType, _parse_datatype_string
 
-    columns = f"key {key}, value {_type(value)}, topic string, partition int, offset bigint, timestamp timestamp, streamTime bigint"
+    columns = f"key {key}, value {_type(value)}, partition int, offset bigint, timestamp timestamp, streamTime bigint"
     parsed = _parse_datatype_string(
         f"{columns}, headers array<struct<key: string, value: binary>>" if headers else columns
     )

@@ -1,17 +1,17 @@
-"""Which fields of a topic's values a topology uses: no others are decoded, nor handed from Python to Spark.
+"""What of a topic's records a topology uses: nothing else is decoded, nor handed from Python to Spark.
 
 Spark itself says it: the plan of every output, optimized, names the fields that are left of the value of each source. What cannot be
 told for sure counts as used.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stoker.streams.compiler.batch import Batch
 from stoker.streams.compiler.outputs import output_rows, records
-from stoker.streams.nodes import ForEachBatch, SinkNode, StreamSource, ToParquet, TopicSource, ToTopic
+from stoker.streams.nodes import ForEachBatch, Peek, SinkNode, StreamSource, ToParquet, TopicSource, ToTopic
 from stoker.streams.parquet import parquet_rows
 from stoker.streams.topology import Topology
 
@@ -28,38 +28,59 @@ _SETTINGS: Final = {
 }
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _VALUE: Final = re.compile(r"\bvalue#(\d+)L?(\.([A-Za-z_][A-Za-z0-9_]*))?")
+_LEAF: Final = re.compile(r"(?:LogicalRDD|LocalRelation(?: <empty>)?,?) \[([^\]]*)\]")
+_TIME: Final = re.compile(r"\bstreamTime#(\d+)")
+_NUMBER: Final = re.compile(r"#(\d+)")
+OF_THE_RECORD: Final = ("partition", "offset", "timestamp", "streamTime")
+_COLUMNS: Final = ("value", *OF_THE_RECORD)
 _HARMLESS: Final = re.compile(r"isnotnull\(value#\d+\)|isnull\(value#\d+\)|LogicalRDD \[[^\]]*\]|LocalRelation [^\n]*")
 
 
-def used_fields(
-    batch: Batch, topology: Topology, sources: "dict[TopicSource, ResolvedSource]"
-) -> dict[TopicSource, frozenset[str]]:
-    """By source; without those of which all fields may be used. `batch` is a dry one that has compiled the topology."""
+class Use(NamedTuple):
+    """Of one source."""
+
+    fields: frozenset[str] | None
+    """Of its values, those that are used; None if all may be."""
+    unused: frozenset[str]
+    """Those of `OF_THE_RECORD` that nobody looks at."""
+
+
+def uses(batch: Batch, topology: Topology, sources: "Mapping[TopicSource, ResolvedSource]") -> dict[StreamSource, Use]:
+    """By source of a stream. `batch` is a dry one that has compiled the topology."""
+    with _set(batch.spark):
+        plans = list(_plans(batch, topology))
+    streams = {each: batch.stream(each) for each in topology.sources if isinstance(each, StreamSource)}
+    numbers = {(source, name): _numbers(frame, name) for source, frame in streams.items() for name in _COLUMNS}
+    known = set().union(*numbers.values())
+    if any(
+        int(number) not in known for plan in plans for leaf in _LEAF.findall(plan) for number in _TIME.findall(leaf)
+    ):
+        return {}  # a topic that is joined with itself has other numbers on one side
+    above = [_HARMLESS.sub("", plan) for plan in plans]
+    named = {int(number) for plan in above for number in _NUMBER.findall(plan)}
+    in_a_job_of_its_own = any(isinstance(node, Peek) for node in topology.nodes)  # it sorts what it shows
+    return {
+        source: Use(
+            _used_fields(above, numbers[source, "value"], source, sources[source]),
+            frozenset(name for name in OF_THE_RECORD if not in_a_job_of_its_own and not numbers[source, name] & named),
+        )
+        for source in streams
+    }
+
+
+def _used_fields(
+    plans: Sequence[str], numbers: set[int], source: StreamSource, resolved: "ResolvedSource"
+) -> frozenset[str] | None:
     from pyspark.sql.types import StructType
 
-    streams = [each for each in topology.sources if isinstance(each, StreamSource)]
-    ids = {source: _value_ids(batch.stream(source)) for source in streams}
-    found: dict[int, set[str]] = {}
-    whole: set[int] = set()
-    with _set(batch.spark):
-        for plan in _plans(batch, topology):
-            for number, _, field in _VALUE.findall(_HARMLESS.sub("", plan)):
-                if field:
-                    found.setdefault(int(number), set()).add(field)
-                else:
-                    whole.add(int(number))
-    known = {number for numbers in ids.values() for number in numbers}
-    if not (found.keys() | whole) <= known:
-        return {}  # a topic that is joined with itself has other numbers on one side
-    used: dict[TopicSource, frozenset[str]] = {}
-    for source, numbers in ids.items():
-        kind = sources[source].schema["value"].dataType
-        names = kind.names if isinstance(kind, StructType) else []
-        if numbers & whole or not all(_PLAIN.fullmatch(name) for name in names):
-            continue
-        fields = {field for number in numbers for field in found.get(number, ())}
-        used[source] = frozenset(fields | ({source.timestamp} if source.timestamp else set())) & frozenset(names)
-    return used
+    kind = resolved.schema["value"].dataType
+    names = kind.names if isinstance(kind, StructType) else []
+    if not all(_PLAIN.fullmatch(name) for name in names):
+        return None
+    found = {field for plan in plans for number, _, field in _VALUE.findall(plan) if int(number) in numbers}
+    if "" in found:  # the value as a whole
+        return None
+    return frozenset(found | ({source.timestamp} if source.timestamp else set())) & frozenset(names)
 
 
 def _plans(batch: Batch, topology: Topology) -> Iterator[str]:
@@ -75,11 +96,10 @@ def _plans(batch: Batch, topology: Topology) -> Iterator[str]:
         yield frame._jdf.queryExecution().optimizedPlan().toString()
 
 
-def _value_ids(frame: "DataFrame") -> set[int]:
-    """The numbers that Spark has given to the column `value` of the source that the rows come from."""
+def _numbers(frame: "DataFrame", column: str) -> set[int]:
+    """The numbers that Spark has given to this column of the source that the rows come from."""
     plan = frame._jdf.queryExecution().analyzed().toString()
-    leaves = re.findall(r"(?:LogicalRDD|LocalRelation(?: <empty>)?,?) \[([^\]]*)\]", plan)
-    return {int(number) for leaf in leaves for number in re.findall(r"\bvalue#(\d+)", leaf)}
+    return {int(number) for leaf in _LEAF.findall(plan) for number in re.findall(rf"\b{column}#(\d+)", leaf)}
 
 
 @contextmanager

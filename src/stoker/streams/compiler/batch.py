@@ -28,7 +28,7 @@ class Inputs(Protocol):
     """Where the rows of a micro-batch come from."""
 
     def frame(self, spark: "SparkSession", source: TopicSource) -> "DataFrame":
-        """`key`, `value`, `topic`, `partition`, `offset`, `timestamp`, `streamTime`; `headers` and `error` if the source has them."""
+        """`key`, `value`, `partition`, `offset`, `timestamp`, `streamTime`; `headers` and `error` if the source has them."""
 
     def partitions(self, topic: str) -> list[int]:
         """Of which there is something in this batch."""
