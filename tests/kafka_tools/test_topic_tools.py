@@ -17,6 +17,7 @@ import pytest
 from stoker.client.admin.topics import list_topics
 from stoker.client.cluster import Cluster
 from stoker.client.properties import client_properties
+from stoker.clusters import KafkaCluster
 from tests.clients.client import eventually
 from tests.clients.drivers.java import JavaClients
 from tests.kafka_cluster import kafka_cluster
@@ -219,10 +220,19 @@ BAD_OFFSETS: Final = {
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    settings = {"group.initial.rebalance.delay.ms": "0", "auto.create.topics.enable": "false"}
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    settings = {
+        "group.initial.rebalance.delay.ms": "0",
+        "auto.create.topics.enable": "false",
+        "broker.session.timeout.ms": "6000",
+    }
     with kafka_cluster(tmp_path_factory.mktemp("cluster"), settings) as cluster:
-        yield cluster.bootstrap_servers
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def address(cluster: KafkaCluster) -> str:
+    return cluster.bootstrap_servers
 
 
 @pytest.fixture(scope="module")
@@ -264,6 +274,34 @@ def test_a_wrong_offset_file_is_refused_in_kafkas_words(
     (tmp_path / "offsets.json").write_text(text)
     line = f"kafka-delete-records.sh {SERVER} --offset-json-file DIRECTORY/offsets.json"
     assert _run(line, "x", tmp_path, address=address) == _run(line, "x", tmp_path, java=java)
+
+
+@pytest.mark.acceptance("C077", "C079")
+def test_a_broker_is_killed(cluster: KafkaCluster, address: str, java: JavaClients, tmp_path: Path) -> None:
+    """One line an under-replicated partition while a broker is down, those without a leader by themselves: as Kafka's own tool.
+
+    It is the last test of this cluster.
+    """
+    places = {"orders-c0": "1:2,2:3,3:1", "orders-c1": "3,1"}
+    for topic, assignment in places.items():
+        created = _run(
+            f"{TOPICS} --create --topic {topic} --replica-assignment {assignment}", "x", tmp_path, address=address
+        )
+        assert created == Ran(0, f"Created topic {topic}.", "")
+    _settle(address)
+    report = f"{TOPICS} --describe --topic orders-c.* --under-replicated-partitions"
+    assert _run(report, "x", tmp_path, address=address) == Ran(0, "", "")
+    next(node for node in cluster.nodes() if node.number == 3).daemon.kill()
+    eventually(lambda: _run(report, "x", tmp_path, address=address).output.count("\n"), lambda ends: ends >= 2)
+    for line in (
+        report,
+        f"{TOPICS} --describe --topic orders-c.* --unavailable-partitions",
+        f"{TOPICS} --describe --topic orders-c.* --under-min-isr-partitions",
+        f"{TOPICS} --describe --topic orders-c.*",
+    ):
+        expected = _run(line, "x", tmp_path, java=java)
+        assert expected.output.count("Topic: orders-c") > 0
+        assert _run(line, "x", tmp_path, address=address) == expected, line
 
 
 def _settle(address: str) -> None:
