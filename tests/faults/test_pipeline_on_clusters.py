@@ -18,7 +18,7 @@ SEED: Final = int(os.environ.get("STOKER_SOAK_SEED", str(random.SystemRandom().r
 EVENTS: Final = 10_000
 BATCHES: Final = 6
 SOAK_EVENTS: Final = int(os.environ.get("STOKER_SOAK_EVENTS", "200000"))
-SOAK_BATCHES: Final = 60
+SOAK_BATCHES: Final = max(5, SOAK_EVENTS // 3000)
 
 pytestmark = [pytest.mark.java, pytest.mark.spark]
 
