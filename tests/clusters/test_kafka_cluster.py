@@ -1,5 +1,8 @@
 """A local Apache Kafka cluster as its users run it: one for all tests of this file, which it goes through in their order."""
 
+import os
+import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,11 +27,14 @@ from stoker.wire.messages.list_offsets import (
 )
 from tests.cli.running import read_topic
 from tests.clusters.commands import Commands
+from tests.faults.broker_process import STOKER
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(400)]
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "clusters.md"
 WAIT_SECONDS: Final = 90.0
+PAUSE_SECONDS: Final = 0.005
+"""Between two writes of a producer that must not notice anything, and must not keep a processor busy."""
 TRANSCRIPT: Final = 14
 """So many commands are given in this file, at least."""
 
@@ -186,10 +192,10 @@ class Writing(threading.Thread):
         self.errors: list[KafkaError] = []
 
     def run(self) -> None:
-        while not self._end.is_set():
+        while not self._end.wait(PAUSE_SECONDS):
             self._producer.produce(self._topic, str(self.written), on_delivery=self._delivered)
             self.written += 1
-            self._producer.poll(0.005)
+            self._producer.poll(0)
 
     def stop(self) -> None:
         self._end.set()
@@ -300,6 +306,23 @@ def test_down(kafka: KafkaCluster, commands: Commands) -> None:
     assert not kafka.directory.exists()
     commands("stoker cluster status", code=1)
     assert "there is no cluster in" in commands.last
+
+
+def test_ctrl_c_leaves_nothing_running(commands: Commands, tmp_path: Path) -> None:
+    """`up` is interrupted while its node starts: exit code 130, no traceback, no process; later it goes on where it was."""
+    with subprocess.Popen(
+        [STOKER, "cluster", "up", "--brokers", "1", "--port", "0", "--data-dir", str(tmp_path)],
+        env=os.environ | commands.environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as up:
+        assert up.stderr is not None
+        said = [next(up.stderr), next(up.stderr)]
+        assert said[1] == "Starting node 1 ...\n"
+        wait_for(lambda: KafkaCluster(tmp_path).node(1).is_running)
+        up.send_signal(signal.SIGINT)
+        assert (up.wait(WAIT_SECONDS), up.stderr.read()) == (130, "")
+    assert KafkaCluster(tmp_path).status().running == ()
 
 
 def test_what_the_page_shows_is_real(kafka: KafkaCluster, commands: Commands) -> None:
