@@ -3,7 +3,6 @@
 import mmap
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -44,17 +43,17 @@ _CONTROL_NAMES: Final = {
 _MOST_DECOMPRESSED: Final = 2**31 - 1
 
 
-@dataclass(kw_only=True, slots=True)
 class LogDump:
-    """How logs are to be printed, and what was wrong with their offsets."""
+    """How logs are to be printed, and what was wrong with their offsets. (No dataclass: what makes these is long to import.)"""
 
-    is_deep: bool
-    decoder: RecordDecoder | None
-    """None prints no contents."""
-    with_metadata: bool
-    max_bytes: int
-    jumps: dict[str, dict[int, int]] = field(default_factory=dict)
-    """By file: which offset is followed by which, where it is not the next."""
+    def __init__(self, *, is_deep: bool, decoder: RecordDecoder | None, with_metadata: bool, max_bytes: int) -> None:
+        """Without a decoder no contents are printed."""
+        self.is_deep = is_deep
+        self.decoder = decoder
+        self.with_metadata = with_metadata
+        self.max_bytes = max_bytes
+        self.jumps: dict[str, dict[int, int]] = {}
+        """By file: which offset is followed by which, where it is not the next."""
 
     def print(self, path: Path) -> None:
         """Raises JavaError for what cannot be read."""
