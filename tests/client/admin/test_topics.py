@@ -8,6 +8,7 @@ from stoker.client.admin.topics import (
     Topic,
     create_topic,
     delete_topics,
+    describe_partitions,
     describe_topics,
     grow_topic,
     list_topics,
@@ -37,6 +38,34 @@ def test_the_life_of_a_topic(cluster: Cluster) -> None:
     (gone,) = describe_topics(cluster, [name])
     assert isinstance(gone, KafkaRefused)
     assert gone.error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize("partitions_per_answer", [1, 2, 2000])
+def test_partitions_are_told_page_by_page(cluster: Cluster, partitions_per_answer: int) -> None:
+    names = [f"topic-{uuid4().hex[:8]}" for _ in range(2)]
+    for name in names:
+        create_topic(cluster, name, partitions=3)
+        wait_until(cluster, name, lambda topic: topic is not None and None not in [p.leader for p in topic.partitions])
+    missing = f"never-{uuid4().hex[:8]}"
+    found = describe_partitions(cluster, [*names, missing], partitions_per_answer=partitions_per_answer)
+    topics = [each for each in found if isinstance(each, Topic)]
+    assert [(topic.name, [each.partition for each in topic.partitions]) for topic in topics] == [
+        (name, [0, 1, 2]) for name in sorted(names)
+    ]
+    assert {each.eligible_leader_replicas for topic in topics for each in topic.partitions} == {()}
+    (refused,) = (each for each in found if isinstance(each, KafkaRefused))
+    assert refused.error_code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_replicas_are_placed_by_hand(cluster: Cluster) -> None:
+    name, broker = f"topic-{uuid4().hex[:8]}", min(cluster.brokers())
+    create_topic(cluster, name, assignments=[[broker], [broker]])
+    wait_until(cluster, name, lambda topic: topic is not None)
+    grow_topic(cluster, name, 3, assignments=[[broker]])
+    wait_until(cluster, name, lambda topic: topic is not None and len(topic.partitions) == 3)
+    (topic,) = describe_topics(cluster, [name])
+    assert isinstance(topic, Topic)
+    assert [each.replicas for each in topic.partitions] == [(broker,)] * 3
 
 
 def test_asking_for_a_topic_does_not_create_it(cluster: Cluster) -> None:
