@@ -25,8 +25,10 @@ from tests.streams.records import Records
 
 SECONDS: Final = float(os.environ.get("STOKER_SOAK_SECONDS", "3600"))
 ORDERS_PER_SECOND: Final = 100
-ROWS_PER_BATCH: Final = 3000
+ROWS_PER_BATCH: Final = 20_000
+"""Many more than come in the meantime: what a kill has left undone is caught up with."""
 DRAIN_SECONDS: Final = 600.0
+"""In which there must be another micro-batch, at the least."""
 TOPICS: Final = ("orders", "customers", "payments")
 SEED: Final = int(os.environ.get("STOKER_SOAK_SEED", str(random.SystemRandom().randrange(10**6))))
 
@@ -189,9 +191,11 @@ class Killing:
         feeder.join()
         assert not feeder.failures, feeder.failures
         ends = {topic: records.ends(topic) for topic in TOPICS}
-        deadline = time.monotonic() + DRAIN_SECONDS
+        deadline, last = time.monotonic() + DRAIN_SECONDS, self._batch()
         while True:
             self._start_again()
+            if self._batch() > last:
+                deadline, last = time.monotonic() + DRAIN_SECONDS, self._batch()
             manifest = self.state.newest_manifest()
             read = {} if manifest is None else manifest.offsets
             if all(
