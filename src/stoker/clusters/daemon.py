@@ -100,7 +100,7 @@ class Daemon:
     def wait_until_gone(self, seconds: float) -> bool:
         """Whether it has ended by then."""
         deadline = time.monotonic() + seconds
-        while self.pid is not None:
+        while self.pid is not None or self._is_ending:
             if time.monotonic() > deadline:
                 return False
             time.sleep(_POLL_SECONDS)
@@ -116,8 +116,17 @@ class Daemon:
         return "\n".join([f"Its log, {self.log_file}, ends with:", *[f"  {line}" for line in lines]])
 
     @property
+    def _is_ending(self) -> bool:
+        """Whether a child of this process is not all gone: a JVM whose threads still end has its ports, though nothing else any more."""
+        return any(child.poll() is None and self.mark in _command(child) for child in list(_children.values()))
+
+    @property
     def _pid_file(self) -> Path:
         return self.directory / PID_FILE
+
+
+def _command(child: "subprocess.Popen[bytes]") -> list[str]:
+    return [str(each) for each in child.args] if isinstance(child.args, list | tuple) else []
 
 
 def _reap(pid: int) -> None:
