@@ -48,6 +48,7 @@ def check(platform: Clusters, one_machine: dict[str, Any]) -> None:
         assert results[output] == expected, f"{output} differs"
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_a_leader_a_worker_and_the_controller_are_killed(tmp_path: Path) -> None:
     """Each with SIGKILL, in a micro-batch of its own: the pipeline goes on, and its results are those of one machine."""
