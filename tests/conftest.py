@@ -6,6 +6,7 @@ demands all of them first, so that nothing is skipped there unseen.
 
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,6 +58,10 @@ to the JVM leaves the session unusable for all that come after it."""
 # Spark is started often and does little: compiling less saves more than it costs, but what is compiled must not be thrown away for
 # want of room, to be compiled again. In the environment, for examples too.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m")
+
+# Who starts the tests in the background of a shell has them ignore Ctrl-C, and so would all that they start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PREREQUISITES: dict[str, tuple[Callable[[], bool], str]] = {
     "confluent": (
