@@ -256,6 +256,10 @@ def test_a_scenario_goes_as_with_kafkas_own_tools(address: str, java: JavaClient
     for line in SCENARIOS[name]:
         expected = _run(line, theirs_topic, tmp_path, java=java)
         found = _run(line, our_topic, tmp_path, address=address)
+        if line.startswith("kafka-broker-api-versions.sh"):  # brokers whose hashes, made of their ports, fall together
+            expected, found = (
+                each._replace(output="\n".join(sorted(each.output.splitlines()))) for each in (expected, found)
+            )
         assert found == expected, line
         _settle(address)
 

@@ -28,6 +28,7 @@ UNKNOWN_TO_KAFKA_PYTHON = {
     "ConsumerGroupHeartbeat",
     "GetTelemetrySubscriptions",
     "PushTelemetry",
+    "UnregisterBroker",
 }
 
 LARGEST = 100
