@@ -60,6 +60,10 @@ def _produce(options: ConsoleProducerOptions, reader: LineReader) -> None:
         {"partitioner": "murmur2_random", "on_delivery": _delivered, "delivery.report.only.error": True},
     )
     first_metadata(producer, errors, properties["bootstrap.servers"], topic)
+    if (
+        is_idempotent
+    ):  # now of a broker that librdkafka knows by number: else it waits half a second before it asks for a producer id
+        first_metadata(producer, errors, properties["bootstrap.servers"], topic)
     sending = _Sending(producer, errors, topic, is_synchronous=options.given.has(options.sync))
     try:
         for record in reader.records(_lines()):
