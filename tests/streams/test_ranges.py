@@ -1,5 +1,6 @@
 """Which offsets a micro-batch reads: of streams so many, of tables up to the time that the streams have reached."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from stoker.client.fetching import PartitionRange
 from stoker.client.topic_partition import TopicPartition
 from stoker.spark.options import source_options
-from stoker.streams.ranges import SOURCE, TABLES, RangesReader, RangesSource, _AllRanges
+from stoker.streams.ranges import SOURCE, TABLES, RangesReader, RangesSource
 
 ORDERS, OTHERS = TopicPartition("orders", 0), TopicPartition("orders", 1)
 CUSTOMERS = TopicPartition("customers", 0)
@@ -72,13 +73,16 @@ def test_topics_that_are_no_longer_read_are_left_out() -> None:
     assert made._of_today(today) is today
 
 
-def test_a_batch_is_a_row_for_each_range() -> None:
-    """Read by one task, so that the application has all of them."""
-    [rows] = reader().read(_AllRanges([PartitionRange("orders", 0, 2, 5), PartitionRange("customers", 1, 0, 9)]))
-    assert rows.to_pylist() == [
-        {"topic": "orders", "partition": 0, "start": 2, "end": 5},
-        {"topic": "customers", "partition": 1, "start": 0, "end": 9},
-    ]
+def test_what_a_batch_reads_is_between_two_logged_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And, of partitions that it is the first to read, from where its end says; Spark has nothing to hand over."""
+    monkeypatch.setattr(
+        RangesReader, "_asked", SimpleNamespace(earliest=lambda partitions: dict.fromkeys(partitions, 0))
+    )
+    made = reader()
+    start = {"orders": {"0": 2}, "gone": {"0": 1}}
+    end = {"orders": {"0": 5}, "customers": {"0": 9}, "@from": {"customers": {"0": 4}}}
+    assert made.ranges(start, end) == [PartitionRange("customers", 0, 4, 9), PartitionRange("orders", 0, 2, 5)]
+    assert made.partitions(start, end) == []
 
 
 def test_the_source_knows_which_topics_are_tables() -> None:

@@ -4,10 +4,11 @@ Spark imports this in several processes, some of which only look for names: what
 """
 
 import sys
+from collections.abc import Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import CaseInsensitiveDict, DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import BinaryType, DataType, LongType, StructField, StructType
 
 from stoker.spark.source_schema import (
@@ -140,6 +141,14 @@ class StokerDataSource(DataSource):
         from stoker.spark.event_time import event_time_path
 
         return event_time_path(options.stream_time, None if self._value is None else self._value.type)
+
+
+def row_reader(options: Mapping[str, str], schema: StructType) -> "RowReader":
+    """What reads these columns for a program that runs its tasks itself, as `load()` would have it. Raises as that does."""
+    from stoker.spark.options import source_options
+
+    given = CaseInsensitiveDict(dict(options))
+    return StokerDataSource(given)._rows(source_options(given).for_batch(), schema)
 
 
 def _topics(options: "SourceOptions") -> list[str]:

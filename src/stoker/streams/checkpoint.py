@@ -1,6 +1,7 @@
 """What Spark's checkpoint says of an application: which micro-batches were planned, and up to where they read."""
 
 import json
+from typing import Any
 
 from pyarrow import fs
 
@@ -22,15 +23,20 @@ class Checkpoint:
 
     def offsets(self, batch: int) -> dict[str, dict[str, int]]:
         """By topic and partition, up to where that micro-batch reads; nothing if it is no longer known."""
+        offsets: dict[str, dict[str, int]] = {}
+        for (topic, partition), offset in QueryOffset.from_json(self.written(batch)).offsets.items():
+            offsets.setdefault(topic, {})[str(partition)] = offset
+        return offsets
+
+    def written(self, batch: int) -> dict[str, Any]:
+        """The same as the source has told it to Spark."""
         try:
             with self._files.open_input_stream(f"{self._path}/offsets/{batch}") as stream:
                 lines = stream.read().decode().splitlines()
         except FileNotFoundError:
             return {}
-        offsets: dict[str, dict[str, int]] = {}
-        for (topic, partition), offset in QueryOffset.from_json(json.loads(lines[-1])).offsets.items():
-            offsets.setdefault(topic, {})[str(partition)] = offset
-        return offsets
+        found: dict[str, Any] = json.loads(lines[-1])
+        return found
 
     def is_committed(self, batch: int) -> bool:
         """Whether Spark knows that it has run."""

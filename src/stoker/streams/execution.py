@@ -28,6 +28,9 @@ _KEPT_MANIFESTS = 20
 class Outputs(Protocol):
     """Where the records of a micro-batch go."""
 
+    def apart(self, manifest: Manifest, inputs: Inputs) -> frozenset[nodes.Node]:
+        """The sinks that read their topics by themselves in a batch, of which nothing else is to be computed."""
+
     def prepare(self, batch: Batch, sink: nodes.ToTopic) -> Callable[[], None]:
         """A function that writes the records of a sink to its topic."""
 
@@ -76,7 +79,7 @@ class Execution:
             inputs=inputs,
             directory=self._directory,
             manifest=before,
-            shared=self._topology.shared,
+            shared=self._topology.shared_but(self._outputs.apart(before, inputs)),
             layouts=self._layouts,
         )
         try:

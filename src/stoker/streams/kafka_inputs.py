@@ -138,6 +138,11 @@ def _options(access: Access, source: TopicSource, forms: Mapping[str, str]) -> d
     return options
 
 
+def options_of(access: Access, resolved: ResolvedSource) -> dict[str, str]:
+    """Of `format("stoker")`, but for the topic and the offsets."""
+    return _options(access, resolved.source, {"key": resolved.key_format, "value": resolved.value_format})
+
+
 def only_used(resolved: ResolvedSource, use: Use) -> ResolvedSource:
     """The source with nothing that nobody uses, as far as its records may be read so."""
     from pyspark.sql.types import StructField, StructType
@@ -181,6 +186,15 @@ class KafkaInputs:
     def partitions(self, topic: str) -> list[int]:
         return sorted(self._ranges.get(topic, {}))
 
+    def ranges(self, topic: str) -> dict[int, Range]:
+        """What is to be read of each partition."""
+        return self._ranges.get(topic, {})
+
+    @property
+    def report_uri(self) -> str:
+        """Where tasks leave what they have read."""
+        return self._directory.report_uri(self._number)
+
     def unread(self, source: TopicSource) -> "Sequence[StructField]":
         return self._sources[source].unread
 
@@ -216,8 +230,8 @@ class KafkaInputs:
         return self._with_nulls(
             resolved,
             spark.read.format("stoker")
-            .options(**_options(self._access, source, {"key": resolved.key_format, "value": resolved.value_format}))
-            .option("report", self._directory.report_uri(self._number))
+            .options(**options_of(self._access, resolved))
+            .option("report", self.report_uri)
             .option("assign", json.dumps({topic: sorted(ranges)}))
             .option("startingOffsets", json.dumps({topic: {str(each): found.start for each, found in ranges.items()}}))
             .option("endingOffsets", json.dumps({topic: {str(each): found.end for each, found in ranges.items()}}))

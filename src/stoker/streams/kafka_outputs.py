@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stoker.streams import nodes
 from stoker.streams.columns import BEFORE, DELETED, KEY, WINDOW
-from stoker.streams.compiler.batch import Batch
+from stoker.streams.compiler.batch import Batch, Inputs
 from stoker.streams.compiler.outputs import records
-from stoker.streams.kafka_inputs import BINARY, Access, ResolvedSource
+from stoker.streams.kafka_inputs import BINARY, Access, KafkaInputs, ResolvedSource
 from stoker.streams.nodes import in_order
+from stoker.streams.state.manifest import Manifest
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
+
+    from stoker.streams.columnar.sink import ColumnarSink
 
 BATCH_HEADER: Final = "stoker.batch"
 STATE_HEADER: Final = "stoker.state"
@@ -36,6 +39,7 @@ class KafkaOutputs:
         sources: Mapping[nodes.TopicSource, ResolvedSource],
         logged: frozenset[str],
         state: str = "",
+        columnar: "Mapping[nodes.ToTopic, ColumnarSink] | None" = None,
     ) -> None:
         self._access = access
         self._application = application
@@ -43,10 +47,23 @@ class KafkaOutputs:
         self._logged = logged
         """Stores that have a changelog."""
         self._state = state
+        self._columnar = columnar or {}
+
+    def apart(self, manifest: Manifest, inputs: Inputs) -> frozenset[nodes.Node]:
+        return frozenset(sink for sink, each in self._columnar.items() if each.fits(manifest, inputs))
 
     def prepare(self, batch: Batch, sink: nodes.ToTopic) -> Callable[[], None]:
+        columnar = self._columnar.get(sink)
+        if columnar is not None and columnar.fits(batch.manifest, batch.inputs):
+            assert isinstance(batch.inputs, KafkaInputs)
+            return partial(columnar.write, batch.spark, batch.manifest, batch.inputs)
+        frame, options = self.spread(batch, sink)
+        return partial(self._save, frame, options)
+
+    def spread(self, batch: Batch, sink: nodes.ToTopic) -> "tuple[DataFrame, dict[str, str]]":
+        """The rows of a sink as they are handed to `format("stoker")`, and all of its options."""
         frame, options = self.prepared(records(batch, sink), sink)
-        return partial(self._save, _spread(frame, options), sink.topic, sink.name, options)
+        return _spread(frame, options), self._all_options(sink.topic, sink.name, options)
 
     def prepared(self, frame: "DataFrame", sink: nodes.ToTopic) -> "tuple[DataFrame, dict[str, str]]":
         """The rows as they can be written, and the options that say how."""
@@ -75,7 +92,8 @@ class KafkaOutputs:
             _headers(told).alias("headers"),
         )
         topic = changelog(self._application, store)
-        self._save(frame, topic, f"{store}-changelog", {"key.format": "string", "value.format": "string"})
+        formats = {"key.format": "string", "value.format": "string"}
+        self._save(frame, self._all_options(topic, f"{store}-changelog", formats))
 
     def write_dead_letters(self, batch: Batch, source: nodes.TopicSource) -> int:
         """The records as they were, with headers that say where they come from and what is wrong with them."""
@@ -93,12 +111,14 @@ class KafkaOutputs:
             "stoker.application": F.lit(self._application),
         }
         frame = bad.select("key", "value", "timestamp", _headers(told).alias("headers"))
-        self._save(frame, source.dead_letters, f"{source.topic}-dead-letters", {})
+        self._save(frame, self._all_options(source.dead_letters, f"{source.topic}-dead-letters", {}))
         return counted
 
-    def _save(self, frame: "DataFrame", topic: str, name: str, options: Mapping[str, str]) -> None:
-        write = frame.write.format("stoker").mode("append").options(**self._access.write_options()).options(**options)
-        write.option("topic", topic).option("sink.id", name[:100]).save()
+    def _all_options(self, topic: str, name: str, options: Mapping[str, str]) -> dict[str, str]:
+        return {**self._access.write_options(), **options, "topic": topic, "sink.id": name[:100]}
+
+    def _save(self, frame: "DataFrame", options: Mapping[str, str]) -> None:
+        frame.write.format("stoker").mode("append").options(**options).save()
 
 
 def _spread(frame: "DataFrame", options: Mapping[str, str]) -> "DataFrame":

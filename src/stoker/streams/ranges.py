@@ -1,13 +1,12 @@
 """Which offsets a micro-batch reads, as a Spark source: Spark plans and logs them, and the batch reads them as it needs.
 
-A row for each partition: topic, partition, from where, up to where. The records themselves are read by `format("stoker")`, each
-topic with its own schema, within the micro-batch.
+To Spark it has no rows. The application takes the offsets from Spark's log and reads the records by itself, each topic with its own
+schema, within the micro-batch: to have Spark hand them over would be a job more in each.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSource, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
@@ -26,10 +25,7 @@ if TYPE_CHECKING:
 SOURCE: Final = "stoker_ranges"
 TABLES: Final = "tables"
 """An option: the topics that are tables, with commas between."""
-_SCHEMA: Final = "topic string, partition int, start bigint, end bigint"
-_ARROW: Final = pa.schema(
-    [("topic", pa.string()), ("partition", pa.int32()), ("start", pa.int64()), ("end", pa.int64())]
-)
+_SCHEMA: Final = "topic string"
 _LOOK_AHEAD: Final = 100
 """Offsets: behind the end of a batch there may be marks of transactions in place of a record."""
 
@@ -45,16 +41,13 @@ class RangesSource(DataSource):
         return _SCHEMA
 
     def streamReader(self, schema: StructType) -> "RangesReader":  # noqa: N802 (Spark's name)
-        given = dict(self.options)
-        tables = frozenset(filter(None, given.pop(TABLES, "").split(",")))
-        return RangesReader(source_options(given).for_stream(), tables)
+        return ranges_reader(self.options)
 
 
-class _AllRanges(InputPartition):
-    """One task for all of them."""
-
-    def __init__(self, ranges: list[PartitionRange]) -> None:
-        self.ranges = ranges
+def ranges_reader(options: Mapping[str, str]) -> "RangesReader":
+    given = dict(options)
+    tables = frozenset(filter(None, given.pop(TABLES, "").split(",")))
+    return RangesReader(source_options(given).for_stream(), tables)
 
 
 class RangesReader(StreamReader):
@@ -69,16 +62,12 @@ class RangesReader(StreamReader):
         return super().latestOffset(self._of_today(start), limit)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        found = super().partitions(self._of_today(start), self._of_today(end))
-        return [_AllRanges([each.wanted for each in found if isinstance(each, RangeToRead)])]
+        return []
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, _AllRanges)
-        rows = [
-            {"topic": each.topic, "partition": each.partition, "start": each.start, "end": each.end}
-            for each in partition.ranges
-        ]
-        yield pa.RecordBatch.from_pylist(rows, schema=_ARROW)
+    def ranges(self, start: dict[str, Any], end: dict[str, Any]) -> list[PartitionRange]:
+        """What a micro-batch reads between two offsets of Spark's log. Raises as `partitions` of a stream of topics does."""
+        found = super().partitions(self._of_today(start), self._of_today(end))
+        return [each.wanted for each in found if isinstance(each, RangeToRead)]
 
     def _of_today(self, written: dict[str, Any]) -> dict[str, Any]:
         """Without topics that the application no longer reads."""

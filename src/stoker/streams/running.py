@@ -15,6 +15,8 @@ from stoker.client.admin.offsets import EARLIEST, LATEST
 from stoker.client.topic_partition import TopicPartition
 from stoker.errors import StokerError
 from stoker.streams.checkpoint import Checkpoint
+from stoker.streams.columnar.planning import columnar_sinks
+from stoker.streams.columnar.sink import ColumnarSink
 from stoker.streams.compiler.batch import Batch
 from stoker.streams.compiler.outputs import records
 from stoker.streams.errors import ApplicationFailed, StateLost
@@ -31,7 +33,7 @@ from stoker.streams.kafka_inputs import (
     resolved_like,
 )
 from stoker.streams.kafka_outputs import KafkaOutputs
-from stoker.streams.nodes import StreamSource, TableSource, TopicSource, in_order, sources
+from stoker.streams.nodes import StreamSource, TableSource, TopicSource, ToTopic, in_order, sources
 from stoker.streams.preparation import (
     cluster_of,
     make_topics,
@@ -40,7 +42,7 @@ from stoker.streams.preparation import (
     planned_topics,
     registered_formats,
 )
-from stoker.streams.ranges import SOURCE, TABLES, RangesSource
+from stoker.streams.ranges import SOURCE, TABLES, RangesReader, RangesSource, ranges_reader
 from stoker.streams.restoring import restored
 from stoker.streams.sessions import prepared
 from stoker.streams.state.directory import StateDirectory
@@ -114,6 +116,8 @@ class Running:
         self._sources: dict[TopicSource, ResolvedSource] = {}
         self._layouts: dict[str, DataFrame] = {}
         """By store, an empty frame with its columns."""
+        self._columnar: dict[ToTopic, ColumnarSink] = {}
+        self._reader: RangesReader | None = None
         self._cut: dict[str, str] = {}
         """Spark's settings that say into how many tasks a micro-batch is cut."""
         self._turn = threading.Condition()
@@ -152,6 +156,9 @@ class Running:
         self._layouts = {name: like for name, (_, like) in batch.stores.items()}
         for source, use in uses(batch, self._topology, self._sources).items():
             self._sources[source] = only_used(self._sources[source], use)
+        self._columnar = columnar_sinks(
+            self.spark, self._topology, self._access, self._sources, self._layouts, outputs, self._directory
+        )
         return batch
 
     def _resolve_sources(self, batch: Batch, outputs: KafkaOutputs) -> None:
@@ -223,7 +230,7 @@ class Running:
 
     def _started_query(self, layouts: "dict[str, StructType]", state: str) -> "StreamingQuery":
         self.spark.dataSource.register(RangesSource)
-        outputs = KafkaOutputs(self._access, self._name, self._sources, self._logged, state)
+        outputs = KafkaOutputs(self._access, self._name, self._sources, self._logged, state, self._columnar)
         execution = Execution(
             self._topology,
             self._directory,
@@ -267,6 +274,7 @@ class Running:
         }
         for name in [each for each in options if each.startswith("schema.registry")]:
             del options[name]
+        self._reader = ranges_reader(options)
         frame = self.spark.readStream.format(SOURCE).options(**options).load()
         writer = frame.writeStream.foreachBatch(run).option("checkpointLocation", self._directory.checkpoint)
         writer = writer.queryName(f"stoker-streams-{self._name}-{id(self)}")
@@ -284,10 +292,23 @@ class Running:
         spark = frame.sparkSession
         for name, value in self._cut.items():
             spark.conf.set(name, value)  # Spark has taken some of them from its checkpoint
-        ranges = _ranges(frame)
+        ranges = self._ranges(number)
         offsets = {topic: {str(each): found.end for each, found in parts.items()} for topic, parts in ranges.items()}
         inputs = KafkaInputs(self._access, self._sources, ranges, self._directory, number, self._most_rows)
         return execution.run(spark, number, inputs, offsets)
+
+    def _ranges(self, number: int) -> Ranges:
+        """What a micro-batch reads, as Spark has logged it."""
+        assert self._reader is not None
+        checkpoint = Checkpoint(self._directory)
+        start = checkpoint.written(number - 1) if number else {}
+        found: Ranges = {}
+        try:
+            for each in self._reader.ranges(start, checkpoint.written(number)):
+                found.setdefault(each.topic, {})[each.partition] = Range(each.start, each.end)
+        finally:
+            self._reader.stop()
+        return found
 
     def _starting(self) -> str:
         """`earliest`, unless some topics begin at their end."""
@@ -437,13 +458,6 @@ def newest_manifest(directory: StateDirectory) -> Manifest | None:
         if content is not None:
             return Manifest.from_json(content)
     return None
-
-
-def _ranges(frame: "DataFrame") -> Ranges:
-    found: Ranges = {}
-    for row in frame.collect():
-        found.setdefault(row["topic"], {})[row["partition"]] = Range(row["start"], row["end"])
-    return found
 
 
 def _reason(text: str) -> str:

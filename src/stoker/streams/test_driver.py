@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from stoker.spark.range_report import RangeReport
 from stoker.streams import nodes
-from stoker.streams.compiler.batch import NEVER, Batch, refused_by_name
+from stoker.streams.compiler.batch import NEVER, Batch, Inputs, refused_by_name
 from stoker.streams.compiler.outputs import records
 from stoker.streams.errors import InvalidTopology
 from stoker.streams.execution import Execution
 from stoker.streams.nodes import TopicSource
 from stoker.streams.sessions import prepared
+from stoker.streams.state.manifest import Manifest
 from stoker.streams.state.small_directory import SmallStateDirectory, collected, in_one_task
 
 if TYPE_CHECKING:
@@ -175,6 +176,9 @@ class TestDriver:
 
     def write_dead_letters(self, batch: Batch, source: nodes.TopicSource) -> int:
         return 0
+
+    def apart(self, manifest: Manifest, inputs: Inputs) -> frozenset[nodes.Node]:
+        return frozenset()
 
 
 class _Sent:

@@ -45,15 +45,19 @@ class Topology:
     def stores(self) -> dict[str, Node]:
         return {each.store: each for each in self.nodes if each.store is not None}
 
-    @cached_property
+    @property
     def shared(self) -> frozenset[Node]:
-        """Streams of whose rows more than one job is made: computed once, and kept while the batch lasts.
+        """Streams of whose rows more than one job is made: computed once, and kept while the batch lasts."""
+        return self.shared_but(frozenset())
 
-        A job is made by each sink and each store; what lies between a stream and these is computed with them.
+    def shared_but(self, apart: frozenset[Node]) -> frozenset[Node]:
+        """The same where some sinks read by themselves.
+
+        A job is made by each other sink and each store; what lies between a stream and these is computed with them.
         """
         jobs: Counter[Node] = Counter()
         for each in self.nodes:
-            if isinstance(each, SinkNode) or each.store is not None:
+            if each not in apart and (isinstance(each, SinkNode) or each.store is not None):
                 jobs.update(self._reached(each))
         for each in self.sources:
             jobs[each] += each.on_error == "dead-letter"

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from stoker.streams.kafka_inputs import ResolvedSource
 
 _SETTINGS: Final = {
-    # A source or a store without rows would make Spark leave out all that depends on it.
+    # A source or a store without rows would make Spark leave out all that depends on it; and a condition that is never met would
+    # become a relation without rows, which looks like such a source.
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PropagateEmptyRelation,"
-    "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
+    "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation,"
+    "org.apache.spark.sql.catalyst.optimizer.PruneFilters",
     "spark.sql.debug.maxToStringFields": "100000",
 }
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -47,7 +49,7 @@ class Use(NamedTuple):
 
 def uses(batch: Batch, topology: Topology, sources: "Mapping[TopicSource, ResolvedSource]") -> dict[StreamSource, Use]:
     """By source of a stream. `batch` is a dry one that has compiled the topology."""
-    with _set(batch.spark):
+    with whole_plans(batch.spark):
         plans = list(_plans(batch, topology))
     streams = {each: batch.stream(each) for each in topology.sources if isinstance(each, StreamSource)}
     numbers = {(source, name): _numbers(frame, name) for source, frame in streams.items() for name in _COLUMNS}
@@ -103,7 +105,8 @@ def _numbers(frame: "DataFrame", column: str) -> set[int]:
 
 
 @contextmanager
-def _set(spark: "SparkSession") -> Iterator[None]:
+def whole_plans(spark: "SparkSession") -> Iterator[None]:
+    """While plans are optimized of sources and stores that have no rows yet, as if they had."""
     before = {name: spark.conf.get(name, None) for name in _SETTINGS}
     for name, value in _SETTINGS.items():
         spark.conf.set(name, value)

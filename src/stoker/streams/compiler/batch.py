@@ -56,6 +56,7 @@ class Batch:
         manifest: Manifest,
         shared: frozenset[Node] = frozenset(),
         is_dry: bool = False,
+        is_at_rest: bool = False,
         layouts: "Mapping[str, StructType] | None" = None,
     ) -> None:
         self.spark = spark
@@ -65,6 +66,8 @@ class Batch:
         """Of the batch before."""
         self.is_dry = is_dry
         """Only to see whether it can be: nothing is read, nothing written."""
+        self.is_at_rest = is_at_rest
+        """Of a dry one: as if no table had changed."""
         self._directory = directory
         self._layouts = layouts or {}
         """By store, the columns of its changes, as far as they are known."""

@@ -23,7 +23,7 @@ def looked_up(batch: Batch, node: TableLookup) -> "DataFrame":
     key = F.col(KEY) if node.key is None else column(node.key, stream)
     rows = stream.withColumn(_LOOKED_FOR, key)
     is_global = isinstance(node.right, TableSource) and node.right.is_global
-    if is_global or not table.is_changed:
+    if is_global or batch.is_at_rest or not table.is_changed:
         rows = _with_latest(rows, table, table.after(None))
     else:
         rows = _as_of(rows, table)

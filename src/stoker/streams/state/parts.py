@@ -118,6 +118,10 @@ class Part:
         flat, keys = flat_keys(table, KEY)
         return flat, [*keys, *columns.windows]
 
+    def table(self) -> pa.Table:
+        """All of them, with all columns."""
+        return self._read(self.schema.names, None)
+
     def rows(self, columns: StoreColumns) -> Iterator[Row]:
         """All of them, in no order. The files are open when this returns, so that to remove them does no harm."""
         kept = self._sorted
