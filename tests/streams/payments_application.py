@@ -1,7 +1,7 @@
 """An application with several outputs, to be crashed or killed at any point: `python -m tests.streams.payments_application ...`.
 
-Orders are joined with payments, summed by customer, numbered through an internal topic, and stored as files; what is late and what is
-malformed is set aside.
+Orders are joined with payments, summed by customer, numbered through an internal topic, stored as files, and passed on if they are
+large; what is late and what is malformed is set aside.
 """
 
 import os
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyarrow import dataset
 
 from stoker.streams import Streams, execution, kafka_outputs, parquet, running, tumbling
+from stoker.streams.columnar.sink import ColumnarSink
 from stoker.streams.kafka_outputs import KafkaOutputs
 from stoker.streams.running import Running
 from stoker.streams.state.directory import StateDirectory
@@ -31,6 +32,7 @@ ROWS_PER_BATCH: Final = 200
 POINTS: Final[dict[str, tuple[Any, str]]] = {
     "store": (Store, "write"),
     "sink": (KafkaOutputs, "_save"),
+    "columnar": (ColumnarSink, "write"),
     "changelog": (KafkaOutputs, "write_changes"),
     "dead-letters": (KafkaOutputs, "write_dead_letters"),
     "file": (parquet, "_move"),
@@ -102,6 +104,7 @@ def application(prefix: str, servers: str, place: str, spark: "SparkSession | No
     sums = orders.group_by_key().window(tumbling("1 minute", grace="1 hour"))
     sums.aggregate(cents="sum(cents)", orders="count(*)", store="sums").to(f"{prefix}-sums")
     orders.to_parquet(f"{place}/lake")
+    orders.filter("cents >= 100").to(f"{prefix}-large")
     orders.key_by("cents % 7").repartition("by-rest").group_by_key().count(store="rests").to(f"{prefix}-rests")
     return app
 
@@ -111,6 +114,8 @@ def checked(records: Records, prefix: str, place: Path, count: int) -> None:
     good = [number for number in range(count) if number % 50 != 49]
     paid = Counter(value["order_id"] for _, value in records.values(f"{prefix}-paid"))
     assert paid == Counter(f"order-{number}" for number in good if number % 5 < 3)
+    large = Counter(value["cents"] for _, value in records.values(f"{prefix}-large"))
+    assert large == Counter(number for number in good if number >= 100)
     assert len(records.read(f"{prefix}-bad-orders")) == count - len(good)
     files = dataset.dataset(place / "lake", format="parquet", partitioning="hive").to_table(columns=["cents"])
     assert Counter(files.column("cents").to_pylist()) == Counter(good)

@@ -21,6 +21,7 @@ CRASHES: Final = [
     ("store", 3),
     ("sink", 1),
     ("sink", 3),
+    ("columnar", 1),
     ("files", 1),
     ("dead-letters", 2),
     ("manifest", 1),
@@ -31,7 +32,7 @@ CRASHES: Final = [
 def test_a_crash_at_any_point_doubles_and_loses_nothing(
     records: Records, spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An application that fails at six points of its micro-batches, one after the other, and goes on: each record once."""
+    """An application that fails at seven points of its micro-batches, one after the other, and goes on: each record once."""
     records.create("crashed-orders", "crashed-payments", partitions=2)
     count = 0
     for point, time in CRASHES:
@@ -70,6 +71,12 @@ def killed_and_restarted(
 def test_a_kill_with_some_sinks_written(records: Records, spark: "SparkSession", tmp_path: Path) -> None:
     """SIGKILL when some sinks of a micro-batch are written and others are not; restarted with another parallelism."""
     killed_and_restarted("sink", 2, records, spark, tmp_path, "killed")
+
+
+@pytest.mark.acceptance("B108")
+def test_a_kill_with_a_sink_on_columns_written(records: Records, spark: "SparkSession", tmp_path: Path) -> None:
+    """SIGKILL when a sink that is run on Arrow columns is written and others may not be; restarted with another parallelism."""
+    killed_and_restarted("columnar", 1, records, spark, tmp_path, "killed-columns")
 
 
 @pytest.mark.soak

@@ -19,6 +19,10 @@ class ByteColumn(NamedTuple):
     def __len__(self) -> int:
         return len(self.starts)
 
+    def at(self, rows: Integers) -> "ByteColumn":
+        """Those of some rows, in this order."""
+        return ByteColumn(self.data, self.starts[rows], self.lengths[rows])
+
 
 class Decoded(NamedTuple):
     """A column of the decoder's type, with a null for each null and for each of the `bad` ones."""

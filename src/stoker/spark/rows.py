@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from stoker.client.errors import OffsetsGone, TopicGone
 from stoker.client.fetching import Isolation, PartitionRange
 from stoker.client.properties import ClientProperties
-from stoker.spark.columns import ByteColumn, Decoded, Decoder, byte_array, microseconds
+from stoker.spark.columns import Decoded, Decoder, byte_array, microseconds
 from stoker.spark.data_loss import DataLoss
 from stoker.spark.errors import BadRecord
 from stoker.spark.event_time import StreamTime
@@ -28,6 +28,7 @@ from stoker.spark.worker_memory import give_back
 
 if TYPE_CHECKING:
     from stoker.spark.formats import ReaderSchema
+    from stoker.spark.formats.forwarding import Forwarding
 
 _LOGGER: Final = logging.getLogger(__name__)
 _MUCH: Final = 4 * 1024 * 1024
@@ -58,6 +59,8 @@ class RowReader:
     """Of which column `streamTime` is made, if it is wanted in a column or a report."""
     report: str | None = None
     """Where to leave what was read."""
+    forwarding: "Forwarding | None" = None
+    """If values are to be had as they came: `value` is then what that says."""
 
     def read(self, task: RangeToRead) -> Iterator[pa.RecordBatch]:
         """Raises BadRecord and DataLost if that is wanted, and ClientError."""
@@ -122,6 +125,8 @@ class _Columns:
             for side, schema in (("key", reader.key), ("value", reader.value))
             if schema is not None and (side in names or ERROR in names)
         }
+        if reader.forwarding is not None:
+            self._decoders["value"] = reader.forwarding.decoder()
         self._stream_time = StreamTime(reader.event_time) if reader.event_time is not None else None
         self._rows = self._bad = 0
         self._dropped = 0
@@ -195,14 +200,10 @@ def _where(records: Records, mask: NDArray[np.bool_] | None) -> Records:
         offsets=records.offsets[rows],
         timestamps=records.timestamps[rows],
         timestamp_types=records.timestamp_types[rows],
-        keys=_taken(records.keys, rows),
-        values=_taken(records.values, rows),
+        keys=records.keys.at(rows),
+        values=records.values.at(rows),
         headers=None if records.headers is None else records.headers.take(pa.array(rows)),
     )
-
-
-def _taken(column: ByteColumn, rows: NDArray[np.int64]) -> ByteColumn:
-    return ByteColumn(column.data, column.starts[rows], column.lengths[rows])
 
 
 def _all_bad(decoded: dict[str, Decoded]) -> _Bad:
@@ -227,8 +228,8 @@ def _errors(records: Records, bad: _Bad, kind: pa.DataType) -> pa.Array:
     }
     if "value" in kind.names:
         fields["timestamp"] = pa.array(microseconds(records.timestamps[bad.rows])).view(TIMESTAMP)
-        fields["key"] = byte_array(_taken(records.keys, bad.rows), pa.binary())
-        fields["value"] = byte_array(_taken(records.values, bad.rows), pa.binary())
+        fields["key"] = byte_array(records.keys.at(bad.rows), pa.binary())
+        fields["value"] = byte_array(records.values.at(bad.rows), pa.binary())
     errors = pa.StructArray.from_arrays([fields[field.name] for field in kind], fields=list(kind))
     places = np.zeros(len(records), dtype=np.int64)
     places[bad.rows] = np.arange(len(bad.rows))

@@ -75,6 +75,9 @@ class KafkaOutputs:
         options = {} if key_form == BINARY else {"key.format": key_form}
         if value_form != BINARY:
             options["value.format"] = value_form
+        passed_on = _passed_on(sink)
+        if passed_on is not None and value_form == self._sources[passed_on].value_format:
+            options["value.subject.like"] = passed_on.options.get("value.subject", f"{passed_on.topic}-value")
         return frame.withColumn("key", key), {**options, **sink.options}
 
     def write_changes(self, batch: Batch, store: str, rows: "DataFrame") -> None:
@@ -119,6 +122,14 @@ class KafkaOutputs:
 
     def _save(self, frame: "DataFrame", options: Mapping[str, str]) -> None:
         frame.write.format("stoker").mode("append").options(**options).save()
+
+
+def _passed_on(sink: nodes.ToTopic) -> nodes.StreamSource | None:
+    """The topic whose values, as they are, the sink writes: they keep their schema."""
+    node: nodes.Node = sink.parent
+    while isinstance(node, nodes.Filter | nodes.Rekey | nodes.Peek):
+        node = node.parent
+    return node if isinstance(node, nodes.StreamSource) else None
 
 
 def _spread(frame: "DataFrame", options: Mapping[str, str]) -> "DataFrame":

@@ -132,7 +132,8 @@ def writer_schema_for(
     form: str, side: str, topic: str | None, options: Mapping[str, str], column: DataType
 ) -> WriterSchema:
     """The schema to write a column by: the latest of the subject if the column fits it, else that one with what the column
-    has more, or one that is made of the column if there is none; these are registered, if the registry allows it.
+    has more. If there is none, that of `value.subject.like` if the column fits it, or one that is made of the column. These
+    are registered, if the registry allows it.
 
     `use.latest.version` or a number as `value.schema.version` takes that one or none, and so does
     `auto.register.schemas=false`. `topic` is None if each row names its own; then `value.subject` must be given. Raises
@@ -172,6 +173,10 @@ def writer_schema_for(
         except UnencodableColumn:
             if not may_register:
                 raise
+    else:
+        same = _like(source, writer, options, arrow_type)
+        if same is not None:
+            return writer._replace(schema=source.register(subject, same.type, same.text))
     text = _schema_text_of(writer, column, topic or subject, latest)
     made = RegisteredSchema(0, _SCHEMA_TYPES[form], text, {} if latest is None else latest.dependencies)
     encoder_for(writer._replace(schema=made), arrow_type)  # which refuses what would be of no use if it were registered
@@ -217,6 +222,21 @@ def _latest(source: SchemaSource, form: str, side: str, subject: str, version: i
         return _of_type(form, side, subject, source.version(subject, version))
     except SchemaNotFound:
         return None
+
+
+def _like(
+    source: SchemaSource, writer: WriterSchema, options: Mapping[str, str], arrow_type: pa.DataType
+) -> RegisteredSchema | None:
+    """The schema that another subject has, if there is such a one to be taken over and it fits."""
+    subject = options.get(f"{writer.side}.subject.like")
+    found = _latest(source, writer.format, writer.side, subject, LATEST) if subject else None
+    if found is None or found.dependencies:  # they would have to be told for this subject, too
+        return None
+    try:
+        encoder_for(writer._replace(schema=found), arrow_type)
+    except UnencodableColumn:
+        return None
+    return found
 
 
 def _reader_schema(

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql.types import DataType
 
 from stoker.registry.formats.avro.model import Type
@@ -145,6 +146,14 @@ def _by_schema(values: ByteColumn, reasons: dict[int, str]) -> list[tuple[int, I
     distinct, firsts = np.unique(ids[order], return_index=True)
     rows = np.split(order, firsts[1:])
     return [(each, some) for each, some in zip(distinct.tolist(), rows, strict=True) if each >= 0]
+
+
+def has_schema(values: ByteColumn, schema_id: int) -> NDArray[np.bool_]:
+    """Which of the values were written by the schema of this id, as their headers tell."""
+    header = np.uint64(int.from_bytes(bytes([MAGIC]) + schema_id.to_bytes(HEADER_SIZE - 1), "little"))
+    found: NDArray[np.bool_] = (words_of(values.data)[values.starts] & _HEADER) == header
+    found &= values.lengths >= HEADER_SIZE
+    return found
 
 
 def _ids(headers: Words) -> Integers:

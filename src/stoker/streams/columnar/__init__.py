@@ -7,5 +7,6 @@ goes to the JVM and back. Whatever else there is in a plan, Spark runs it as alw
 expressions.py      what is computed of columns
 catalyst.py         Spark's plan, as it tells it, to steps
 steps.py            filters, projections, and a table that is looked into
+forwarding.py       values that are passed on as bytes
 sink.py             a sink that can be run so: planned once, run in every micro-batch
 """

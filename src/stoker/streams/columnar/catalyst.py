@@ -1,7 +1,8 @@
 """Spark's optimized plan, which it tells as JSON, to steps on columns. What is not known here, by its name, is Spark's to do."""
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -32,6 +33,12 @@ _PARSED: Final[Mapping[str, Callable[[str], Any]]] = {
     "boolean": lambda text: text == "true",
 }
 _LEAVES: Final = ("LogicalRDD", "LocalRelation")
+_NOW: Final = frozenset(
+    {"CurrentTimestamp", "Now", "CurrentDate", "CurrentTime", "LocalTimestamp", "CurrentBatchTimestamp"}
+)
+_TIMES: Final = ("timestamp", "timestamp_ntz", "date", "time")
+_SPECIAL: Final = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
+"""Text that Spark takes for a time of today."""
 _JOINS: Final = {"Inner$": False, "LeftOuter$": True}
 
 
@@ -54,6 +61,32 @@ def plan_of(text: str) -> Plan:
     if others:
         raise Unsupported("more than one table")
     return Plan(scan=scan, steps=steps, output=output, table_scan=table_scan, table_steps=table_steps)
+
+
+def check_lasting(text: str) -> None:
+    """Of the plan before it was optimized (`queryExecution.analyzed.toJSON`): whether it means the same in every micro-batch.
+
+    What depends on the time Spark computes while it optimizes: then it is a number or a text as any. Times that are written down
+    are refused, too, since they may be `TIMESTAMP 'now'`. Raises Unsupported.
+    """
+    for name, content in _classes_in(json.loads(text)):
+        if name in _NOW:
+            raise Unsupported(f"what depends on the time: {name}")
+        if name == "Literal" and content.get("value") is not None:
+            kind, value = str(content["dataType"]), str(content["value"])
+            if kind.split("(")[0] in _TIMES or (kind.startswith("string") and _SPECIAL.match(value)):
+                raise Unsupported(f"what may depend on the time: {value}")
+
+
+def _classes_in(found: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """All plans and expressions, however deep, with the names of their classes."""
+    if isinstance(found, dict):
+        if "class" in found:
+            yield str(found["class"]).rsplit(".", 1)[1], found
+        found = list(found.values())
+    if isinstance(found, list):
+        for each in found:
+            yield from _classes_in(each)
 
 
 def _tree(nodes: list[Mapping[str, Any]]) -> _Node:

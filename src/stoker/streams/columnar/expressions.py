@@ -202,7 +202,12 @@ class FirstValid:
     children: tuple[Expression, ...]
 
     def of(self, columns: Columns) -> pa.Array:
-        return pc.coalesce(*[each.of(columns) for each in self.children])
+        found = [each.of(columns) for each in self.children]
+        first = found[0].type
+        for each in found:
+            if each.type != first:  # by what may be null, for instance: Arrow fails by that as soon as there are rows
+                raise Unsupported(f"a choice of {first} and {each.type}")
+        return pc.coalesce(*found)
 
 
 _SUMS: Final[Mapping[str, Callable[[Any, Any], pa.Array]]] = {

@@ -12,7 +12,9 @@ from stoker.spark.options import source_options
 from stoker.spark.sink_plan import sink_plan
 from stoker.streams import nodes
 from stoker.streams.columnar.expressions import Unsupported
+from stoker.streams.columnar.forwarding import forwarded
 from stoker.streams.columnar.sink import ColumnarSink, Endpoints, columnar_plan, may_be_columnar
+from stoker.streams.columnar.steps import Plan
 from stoker.streams.columns import BEFORE
 from stoker.streams.compiler.batch import Batch
 from stoker.streams.kafka_inputs import Access, KafkaInputs, ResolvedSource, options_of
@@ -75,13 +77,16 @@ def columnar_sinks(
                 read,
                 options,
                 frame.schema,
+                plan,
             ),
         )
     return found
 
 
 def _connected(
-    read_options: dict[str, str], read: "StructType", write_options: dict[str, str], written: "StructType"
+    read_options: dict[str, str], read: "StructType", write_options: dict[str, str], written: "StructType", plan: Plan
 ) -> Endpoints:
     limits = source_options(read_options).limits
-    return Endpoints(row_reader(read_options, read), limits, sink_plan(write_options, written))
+    rows, sink = row_reader(read_options, read), sink_plan(write_options, written)
+    rows, plan, sink = forwarded(rows, plan, sink) or (rows, plan, sink)
+    return Endpoints(rows, limits, plan, sink)

@@ -16,7 +16,7 @@ from stoker.spark.rows import RangeToRead, RowReader
 from stoker.spark.sink import SinkTask, write_task
 from stoker.spark.sink_plan import SinkPlan
 from stoker.streams import nodes
-from stoker.streams.columnar.catalyst import plan_of
+from stoker.streams.columnar.catalyst import check_lasting, plan_of
 from stoker.streams.columnar.expressions import Unsupported
 from stoker.streams.columnar.steps import Frame, Plan
 from stoker.streams.compiler.batch import Inputs
@@ -36,10 +36,11 @@ _ROW_BY_ROW: Final = (nodes.Filter, nodes.Select, nodes.Rekey)
 
 
 class Endpoints(NamedTuple):
-    """How the records of a sink are read and written: made where they are first needed, since a schema may be registered by it."""
+    """How the records of a sink are read, made and written: found where it is first needed, since a schema may be registered by it."""
 
     rows: RowReader
     limits: Limits
+    plan: Plan
     sink: SinkPlan
 
 
@@ -76,11 +77,11 @@ class ColumnarSink:
         """Read what the batch has of the topic and write what comes of it, once, however often the batch is run."""
         if self._endpoints is None:
             self._endpoints = self.connect()
-        rows, limits, sink = self._endpoints
+        rows, limits, plan, sink = self._endpoints
         ranges = inputs.ranges(self.source.topic)
         wanted = [PartitionRange(self.source.topic, each, *ranges[each]) for each in sorted(ranges)]
         tasks = [RangeToRead(each) for each in split(wanted, limits)]
-        work = _Work(replace(rows, report=inputs.report_uri), self.plan, sink, self._table(spark, manifest))
+        work = _Work(replace(rows, report=inputs.report_uri), plan, sink, self._table(spark, manifest))
         done = spark.sparkContext.accumulator([], _Outcomes())
         try:
             spark.sparkContext.parallelize(tasks, len(tasks)).foreachPartition(
@@ -150,7 +151,9 @@ def may_be_columnar(sink: nodes.ToTopic) -> tuple[nodes.StreamSource, nodes.Tabl
 
 def columnar_plan(frame: "DataFrame", read: "StructType", table_columns: pa.Schema | None) -> Plan:
     """The plan of a sink's rows, tried on no rows of the columns that are read. Raises Unsupported."""
-    plan = plan_of(frame._jdf.queryExecution().optimizedPlan().toJSON())
+    execution = frame._jdf.queryExecution()
+    check_lasting(execution.analyzed().toJSON())
+    plan = plan_of(execution.optimizedPlan().toJSON())
     made = plan.of(_no_rows(read), None if table_columns is None else plan.table(table_columns.empty_table()))
     wanted = to_arrow_schema(frame.schema, timezone="UTC")
     for given, expected in zip(made.schema, wanted, strict=True):

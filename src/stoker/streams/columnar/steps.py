@@ -96,6 +96,9 @@ class Plan:
 
     def of(self, batch: pa.RecordBatch, table: Frame | None) -> pa.RecordBatch:
         frame = _run(self.scan.of(batch), self.steps, table)
+        missing = [name for number, name in self.output if number not in frame.columns]
+        if missing:
+            raise Unsupported(f"column {missing[0]} is not read")
         return pa.RecordBatch.from_arrays(
             [frame.columns[number] for number, _ in self.output], names=[name for _, name in self.output]
         )
