@@ -54,6 +54,16 @@ _ARROW_REASON: Final = (
     "a tenth of what the JVM does for a row."
 )
 
+_COMPILER: Final = (
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 -XX:Tier4CompileThreshold=150000 "
+    "-XX:Tier4BackEdgeThreshold=400000"
+)
+"""Ten times the JVM's own."""
+_COMPILER_REASON: Final = (
+    "The JVM's second compiler waits until code has run ten times as often: Spark runs so much of it a few times only that "
+    "to compile it took more than to run it, in the first minutes of a query."
+)
+
 _EVERYWHERE: Final = (
     Setting(
         "spark.python.daemon.module",
@@ -61,8 +71,10 @@ _EVERYWHERE: Final = (
         "Python workers are forked from a process that has imported all they need, and start in milliseconds. Spark's own "
         "compiles pyspark's sources in each of them, which takes a second.",
     ),
-    Setting("spark.driver.extraJavaOptions", _ARROW, _ARROW_REASON),
-    Setting("spark.executor.extraJavaOptions", _ARROW, "The same where executors have JVMs of their own."),
+    Setting("spark.driver.extraJavaOptions", f"{_ARROW} {_COMPILER}", f"{_ARROW_REASON} {_COMPILER_REASON}"),
+    Setting(
+        "spark.executor.extraJavaOptions", f"{_ARROW} {_COMPILER}", "The same where executors have JVMs of their own."
+    ),
     Setting(
         "spark.python.unix.domain.socket.enabled",
         "true",
