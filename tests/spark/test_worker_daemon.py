@@ -55,6 +55,15 @@ def test_the_script_starts_this_python(arguments: list[str], started: list[str],
     assert ran.stdout.splitlines() == ["/a b:/c", *started]
 
 
+@pytest.mark.parametrize("raised", ["BrokenPipeError", "ConnectionResetError", "ValueError"])
+def test_a_worker_that_spark_has_left_says_nothing(raised: str) -> None:
+    """It ends, and is told apart from one that did what it should; anything else is told as always."""
+    program = f"from stoker.spark.worker_daemon import quiet\ndef worker(): raise {raised}\nquiet(worker)()"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ran.returncode == 1
+    assert ("Traceback" in ran.stderr) == (raised == "ValueError")
+
+
 def test_workers_have_everything_when_they_begin(spark: "SparkSession") -> None:
     """A task finds the modules that it needs imported, and compiled: not from Spark's zip."""
 

@@ -6,11 +6,13 @@ pyspark comes from where it is installed, and what workers need is there before 
 """
 
 import gc
+import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 _ZIP: Final = "pyspark.zip"
 
@@ -44,15 +46,31 @@ def without_zip(path: list[str]) -> list[str]:
         return path
 
 
+def quiet(worker: Callable[..., int]) -> Callable[..., int]:
+    """A worker that ends without a word when Spark has hung up, as it does on those that had nothing to do for a minute.
+
+    Spark's own would print a traceback into the user's terminal.
+    """
+
+    def ends_quietly(*arguments: Any) -> int:
+        try:
+            return worker(*arguments)
+        except (BrokenPipeError, ConnectionResetError):
+            os._exit(1)
+
+    return ends_quietly
+
+
 def main() -> None:
     sys.path[:] = without_zip(sys.path)
     for name in beforehand(sys.argv[1] if len(sys.argv) > 1 else "pyspark.worker"):
         import_module(name)
     gc.collect()
     gc.freeze()  # workers collect after every task: what is here now stays anyway, and its pages stay shared
-    from pyspark.daemon import manager
+    from pyspark import daemon
 
-    manager()
+    daemon.worker = quiet(daemon.worker)
+    daemon.manager()
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ _INTERNAL: Final = frozenset(
         "sink_name",
         "stream_like",
         "data_frame",
+        "apart",
         "prepare",
         "write_changes",
         "write_dead_letters",
