@@ -49,7 +49,7 @@ SINK_OPTIONS: Final = (
     Option("schema.registry.timeout.ms", "60000", "How long the registry may be away."),
     Option("value.subject", "<topic>-value", "The subject whose schema values are written by. Required if the rows name their own topics."),
     Option("key.subject", "<topic>-key", "The same for keys."),
-    Option("value.subject.like", "", "A subject whose latest schema is registered for values as it is, if the columns fit it and the values' own subject has none yet: for values that are passed on."),
+    Option("value.subject.like", "", "A subject whose latest schema is registered for values as it is, if the columns fit it and no schema of the values' own subject: for values that are passed on."),
     Option("key.subject.like", "", "The same for keys."),
     Option("value.schema.version", "latest", "The version to write by; with a number nothing is registered."),
     Option("key.schema.version", "latest", "The same for keys."),

@@ -76,7 +76,7 @@ class KafkaOutputs:
         if value_form != BINARY:
             options["value.format"] = value_form
         passed_on = _passed_on(sink)
-        if passed_on is not None and value_form == self._sources[passed_on].value_format:
+        if passed_on is not None and value_form == self._sources[passed_on].value_format in ("avro", "json"):
             options["value.subject.like"] = passed_on.options.get("value.subject", f"{passed_on.topic}-value")
         return frame.withColumn("key", key), {**options, **sink.options}
 

@@ -139,6 +139,44 @@ def test_a_subject_without_a_schema_gets_one_and_may_grow(form: str, topic: str,
     assert pinned.schema == before.schema
 
 
+NAMED = {"type": "record", "name": "Order", "doc": "kept", "fields": [{"name": "id", "type": "string"}]}
+
+
+def test_a_schema_that_another_subject_has(topic: str, options: dict[str, str], registry: RegistryProcess) -> None:
+    """It is taken over as it is, under its id, and again when it has grown; where the columns do not fit it, it is not."""
+    row = StructType([StructField("id", StringType())])
+    first = registry.register(f"{topic}-value", json.dumps(NAMED))
+    like = {**options, "value.subject.like": f"{topic}-value"}
+    taken = writer_schema_for("avro", "value", f"{topic}-copy", like, row)
+    assert taken.schema is not None
+    assert (taken.schema.id, json.loads(taken.schema.text)["doc"]) == (first, "kept")
+    amount = {"name": "amount", "type": "double", "default": 0}
+    second = registry.register(f"{topic}-value", json.dumps({**NAMED, "fields": [*NAMED["fields"], amount]}))
+    grown = writer_schema_for("avro", "value", f"{topic}-copy", like, ROW).schema
+    assert grown is not None
+    assert grown.id == second
+    other = writer_schema_for("avro", "value", f"{topic}-other", like, MORE).schema
+    assert other is not None
+    assert other.id not in (first, second)
+    missing = writer_schema_for("avro", "value", f"{topic}-new", {**options, "value.subject.like": "nothing"}, row)
+    assert missing.schema is not None
+    assert missing.schema.id != first
+
+
+def test_a_schema_of_another_subject_that_does_not_go_with_the_old_one(
+    topic: str, options: dict[str, str], registry: RegistryProcess
+) -> None:
+    """The subject refuses it, and grows as always."""
+    registry.register(f"{topic}-copy-value", json.dumps(NAMED))
+    changed = [{"name": "id", "type": "string"}, {"name": "amount", "type": "double"}]
+    like = registry.register(f"{topic}-value", json.dumps({**NAMED, "fields": changed}))
+    options = {**options, "value.subject.like": f"{topic}-value"}
+    found = writer_schema_for("avro", "value", f"{topic}-copy", options, ROW).schema
+    assert found is not None
+    assert found.id != like
+    assert json.loads(found.text)["fields"][1]["default"] is None
+
+
 @pytest.mark.parametrize("form", ["avro", "json", "protobuf"])
 def test_a_subject_that_may_not_grow(form: str, topic: str, options: dict[str, str]) -> None:
     writer_schema_for(form, "value", topic, options, ROW)

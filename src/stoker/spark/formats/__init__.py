@@ -17,7 +17,7 @@ from pyspark.sql.types import DataType, StringType
 
 from stoker.registry.client import LATEST
 from stoker.spark.columns import Decoder, Encoder
-from stoker.spark.errors import InvalidOption, SchemaNotFound, UnencodableColumn
+from stoker.spark.errors import InvalidOption, RegistryFailed, SchemaNotFound, UnencodableColumn
 from stoker.spark.schemas import (
     URL_OPTION,
     RegisteredSchema,
@@ -131,9 +131,9 @@ def decoder_for(reader: ReaderSchema) -> Decoder:
 def writer_schema_for(
     form: str, side: str, topic: str | None, options: Mapping[str, str], column: DataType
 ) -> WriterSchema:
-    """The schema to write a column by: the latest of the subject if the column fits it, else that one with what the column
-    has more. If there is none, that of `value.subject.like` if the column fits it, or one that is made of the column. These
-    are registered, if the registry allows it.
+    """The schema to write a column by: the latest of the subject if the column fits it, else that of `value.subject.like` if it
+    does, else the latest with what the column has more, or one that is made of the column if there is none. These are registered,
+    if the registry allows it.
 
     `use.latest.version` or a number as `value.schema.version` takes that one or none, and so does
     `auto.register.schemas=false`. `topic` is None if each row names its own; then `value.subject` must be given. Raises
@@ -173,10 +173,13 @@ def writer_schema_for(
         except UnencodableColumn:
             if not may_register:
                 raise
-    else:
-        same = _like(source, writer, options, arrow_type)
-        if same is not None:
+    same = _like(source, writer, options, arrow_type)
+    if same is not None:
+        try:
             return writer._replace(schema=source.register(subject, same.type, same.text))
+        except RegistryFailed:
+            if latest is None:
+                raise  # else the subject may not take it beside what it has, and yet be able to grow
     text = _schema_text_of(writer, column, topic or subject, latest)
     made = RegisteredSchema(0, _SCHEMA_TYPES[form], text, {} if latest is None else latest.dependencies)
     encoder_for(writer._replace(schema=made), arrow_type)  # which refuses what would be of no use if it were registered
