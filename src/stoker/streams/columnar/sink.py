@@ -26,7 +26,7 @@ from stoker.streams.state.manifest import Manifest, StoreFiles
 from stoker.streams.state.store import SMALL
 
 if TYPE_CHECKING:
-    from pyspark import Broadcast
+    from pyspark import Accumulator, Broadcast
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
@@ -65,6 +65,8 @@ class ColumnarSink:
     connect: Callable[[], Endpoints]
     _endpoints: Endpoints | None = None
     _broadcast: "tuple[StoreFiles, Broadcast[Frame]] | None" = field(default=None, repr=False)
+    _done: "Accumulator[list[TaskOutcome]] | None" = field(default=None, repr=False)
+    """Of the batch that runs; one for all of them, since pyspark never forgets one."""
 
     def fits(self, manifest: Manifest, inputs: Inputs) -> bool:
         """Whether a micro-batch after this manifest can be run so: the table must be there, small, and at rest."""
@@ -82,7 +84,10 @@ class ColumnarSink:
         wanted = [PartitionRange(self.source.topic, each, *ranges[each]) for each in sorted(ranges)]
         tasks = [RangeToRead(each) for each in split(wanted, limits)]
         work = _Work(replace(rows, report=inputs.report_uri), plan, sink, self._table(spark, manifest))
-        done = spark.sparkContext.accumulator([], _Outcomes())
+        if self._done is None:
+            self._done = spark.sparkContext.accumulator([], _Outcomes())
+        done = self._done
+        done.value = []
         try:
             spark.sparkContext.parallelize(tasks, len(tasks)).foreachPartition(
                 lambda given: _run(work, given, done.add)
