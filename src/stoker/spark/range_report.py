@@ -1,10 +1,10 @@
 """What a task has read of its range, left as a file for whoever planned it: Spark lets a source in Python tell nothing else."""
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -29,15 +29,16 @@ def leave_report(directory: str, report: RangeReport) -> None:
     local = local_path(directory)
     if local is not None:
         local.mkdir(parents=True, exist_ok=True)
-        aside = local / f".{name}.{os.getpid()}"
+        aside = local / f".{name}.{uuid4().hex}"
         aside.write_bytes(content)
         aside.replace(local / name)
         return
     files, path = _remote(directory)
     files.create_dir(path, recursive=True)
-    with files.open_output_stream(f"{path}/.{name}.{os.getpid()}") as stream:
+    aside_path = f"{path}/.{name}.{uuid4().hex}"
+    with files.open_output_stream(aside_path) as stream:
         stream.write(content)
-    files.move(f"{path}/.{name}.{os.getpid()}", f"{path}/{name}")
+    files.move(aside_path, f"{path}/{name}")
 
 
 def local_path(directory: str) -> Path | None:

@@ -24,17 +24,17 @@ class Checkpoint:
     def offsets(self, batch: int) -> dict[str, dict[str, int]]:
         """By topic and partition, up to where that micro-batch reads; nothing if it is no longer known."""
         offsets: dict[str, dict[str, int]] = {}
-        for (topic, partition), offset in QueryOffset.from_json(self.written(batch)).offsets.items():
+        for (topic, partition), offset in QueryOffset.from_json(self.written(batch) or {}).offsets.items():
             offsets.setdefault(topic, {})[str(partition)] = offset
         return offsets
 
-    def written(self, batch: int) -> dict[str, Any]:
-        """The same as the source has told it to Spark."""
+    def written(self, batch: int) -> dict[str, Any] | None:
+        """The same as the source has told it to Spark; None if it is not there."""
         try:
             with self._files.open_input_stream(f"{self._path}/offsets/{batch}") as stream:
                 lines = stream.read().decode().splitlines()
         except FileNotFoundError:
-            return {}
+            return None
         found: dict[str, Any] = json.loads(lines[-1])
         return found
 

@@ -77,7 +77,9 @@ class KafkaOutputs:
             options["value.format"] = value_form
         passed_on = _passed_on(sink)
         if passed_on is not None and value_form == self._sources[passed_on].value_format in ("avro", "json"):
-            options["value.subject.like"] = passed_on.options.get("value.subject", f"{passed_on.topic}-value")
+            given = {name.lower(): value for name, value in passed_on.options.items()}
+            if "value.schema.version" not in given:
+                options["value.subject.like"] = given.get("value.subject", f"{passed_on.topic}-value")
         return frame.withColumn("key", key), {**options, **sink.options}
 
     def write_changes(self, batch: Batch, store: str, rows: "DataFrame") -> None:

@@ -298,13 +298,18 @@ class Running:
         return execution.run(spark, number, inputs, offsets)
 
     def _ranges(self, number: int) -> Ranges:
-        """What a micro-batch reads, as Spark has logged it."""
+        """What a micro-batch reads, as Spark has logged it. Raises StateLost."""
         assert self._reader is not None
         checkpoint = Checkpoint(self._directory)
-        start = checkpoint.written(number - 1) if number else {}
+        start, end = checkpoint.written(number - 1) if number else {}, checkpoint.written(number)
+        if start is None or end is None:
+            raise StateLost(
+                f"Spark runs micro-batch {number}, and its checkpoint in {self._directory} does not say what that reads: there is no file "
+                f"offsets/{number if end is None else number - 1}. Restore the directory, or begin anew: reset() forgets state and offsets"
+            )
         found: Ranges = {}
         try:
-            for each in self._reader.ranges(start, checkpoint.written(number)):
+            for each in self._reader.ranges(start, end):
                 found.setdefault(each.topic, {})[each.partition] = Range(each.start, each.end)
         finally:
             self._reader.stop()

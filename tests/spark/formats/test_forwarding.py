@@ -4,12 +4,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.types import DoubleType, StructField, StructType
+from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 
+from stoker.spark.formats import ReaderSchema, WriterSchema, spark_type_of
 from stoker.spark.formats.avro_decoding import AvroDecoder
 from stoker.spark.formats.avro_encoding import AvroEncoder
-from stoker.spark.formats.forwarding import BYTES, ForwardingDecoder
-from stoker.spark.schemas import RegisteredSchema
+from stoker.spark.formats.forwarding import BYTES, ForwardingDecoder, is_forwarded
+from stoker.spark.schemas import RegisteredSchema, RegistryAccess
 from tests.spark.formats.avro_values import byte_column, framed, registered, written
 
 ORDER: Final[dict[str, Any]] = {
@@ -79,3 +80,17 @@ def test_it_is_the_same_however_many_come_at_once() -> None:
     together = forwarding().decode(byte_column(values)).column
     apart = pa.concat_arrays([forwarding().decode(byte_column([value])).column for value in values])
     assert together == apart
+
+
+def test_only_whole_values_are_forwarded() -> None:
+    """A field that is not read must not be written either."""
+    fields = [{"name": "id", "type": "string"}, {"name": "ssn", "type": ["null", "string"], "default": None}]
+    schema = registered({"type": "record", "name": "Customer", "fields": fields}, 7)
+    access = RegistryAccess(("http://localhost:1",))
+    whole = ReaderSchema("avro", "value", spark_type_of("avro", schema), schema, access)
+    fewer = whole._replace(type=StructType([StructField("id", StringType())]))
+    writer = WriterSchema("avro", "value", schema)
+    assert is_forwarded(whole, writer)
+    assert not is_forwarded(fewer, writer)
+    assert not is_forwarded(whole, writer._replace(schema=schema._replace(id=8)))
+    assert not is_forwarded(whole._replace(format="json"), writer._replace(format="json"))

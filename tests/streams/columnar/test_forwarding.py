@@ -106,3 +106,12 @@ def test_a_bad_record_among_those_that_are_passed_on(shop: Shop) -> None:
     orders.filter("amount > 0").to(f"{shop.name}-out")
     assert [each.value() for each in shop.run()] == values
     assert [each.value() for each in shop.records.read(f"{shop.name}-bad")] == [values[0][:-9]]
+
+
+def test_fields_that_are_left_out_are_not_passed_on(shop: Shop) -> None:
+    """Though the topic has the very schema that is read, and its bytes would do."""
+    shop.send(3)
+    shop.registry.register(f"{shop.name}-out-value", json.dumps(ORDER))
+    shop.app.stream(f"{shop.name}-orders").select("id", "amount", "state", "at").to(f"{shop.name}-out")
+    order = {"id": "o-3", "amount": 300.0, "state": "PAID", "at": NOON + 3, "tier": "basic"}
+    assert [each.value() for each in shop.run()] == [framed(written(ORDER, order), shop.newer)]

@@ -97,7 +97,7 @@ class Shop:
         """None deletes."""
         for key, rank in ranks.items():
             value: dict[str, Any] = {"name": f"{key} {rank}", "rank": rank, "address": {"city": key} if rank else None}
-            value |= {"seen": "2024-02-29T12:00:00.000001Z", "tags": [rank, None]} if rank != 2 else {}
+            value |= {"seen": "9999-12-31T23:59:59.999999Z", "tags": [rank, None]} if rank != 2 else {}
             self.records.send(f"{self.prefix}-customers", key, None if rank is None else value, NOON + time)
         self.records.flush()
 

@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.types import BinaryType, StructField, StructType
+from pyspark.sql.types import BinaryType, DataType, StructField, StructType
 
 from stoker.spark.columns import ByteColumn, Decoded, Decoder, Encoder, byte_array
-from stoker.spark.formats import AVRO, ReaderSchema, WriterSchema, decoder_for, encoder_for
+from stoker.spark.formats import AVRO, ReaderSchema, WriterSchema, decoder_for, encoder_for, spark_type_of
 from stoker.spark.formats.avro_decoding import has_schema
 
 BYTES: Final = "_bytes"
@@ -42,17 +42,17 @@ class Forwarding(NamedTuple):
         return ForwardingDecoder(whole, used, encoder_for(self.writer, whole.type), self.writer.schema.id)
 
 
-def is_forwarded(reader: ReaderSchema | None, writer: WriterSchema | None) -> bool:
-    """Whether values that are read and written so keep their bytes."""
-    return (
-        reader is not None
-        and writer is not None
-        and reader.format == writer.format == AVRO
-        and isinstance(reader.type, StructType)
-        and reader.schema is not None
-        and writer.schema is not None
-        and reader.schema.id == writer.schema.id
-    )
+def is_forwarded(reader: ReaderSchema, writer: WriterSchema) -> bool:
+    """Whether values that are read and written so keep their bytes: all that is in them must be wanted."""
+    if not reader.format == writer.format == AVRO or reader.schema is None or writer.schema is None:
+        return False
+    is_same = reader.schema.id == writer.schema.id and isinstance(reader.type, StructType)
+    return is_same and _with_nulls(reader.type) == _with_nulls(spark_type_of(AVRO, reader.schema))
+
+
+def _with_nulls(kind: DataType) -> StructType:
+    """What may be null does not matter."""
+    return StructType([StructField(BYTES, kind)]).toNullable()
 
 
 class ForwardingDecoder:

@@ -55,7 +55,7 @@ class Field:
         struct = self.struct.of(columns)
         if not pa.types.is_struct(struct.type) or struct.type.get_field_index(self.name) < 0:
             raise Unsupported(f"field {self.name} is not read")
-        return pc.struct_field(struct, self.name)
+        return pc.struct_field(struct, [struct.type.get_field_index(self.name)])  # a name might be taken for a path
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Any, Final
 from pyspark.sql.types import DataType, StructField, StructType
 
 from stoker.spark.formats.forwarding import BYTES, Forwarding, is_forwarded
+from stoker.spark.options import OnError
 from stoker.spark.rows import RowReader
 from stoker.spark.sink_columns import VALUE
 from stoker.spark.sink_plan import SinkPlan
@@ -17,9 +18,12 @@ _BYTES_NUMBER: Final = -1
 
 
 def forwarded(rows: RowReader, plan: Plan, sink: SinkPlan) -> tuple[RowReader, Plan, SinkPlan] | None:
-    """The same with values that keep their bytes; None if something else than the very value is written."""
+    """The same with values that keep their bytes; None if something else than the very value is written.
+
+    Nor if records may be bad: this one would not see all that is wrong with them, and others that read the topic would.
+    """
     reader, writer = rows.value, sink.value
-    if reader is None or writer is None or not is_forwarded(reader, writer):
+    if reader is None or writer is None or rows.on_error is not OnError.FAIL or not is_forwarded(reader, writer):
         return None
     assert isinstance(reader.type, StructType)
     value = next((number for number, name in plan.scan.names.items() if name == VALUE), None)

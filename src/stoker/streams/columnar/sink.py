@@ -21,7 +21,6 @@ from stoker.streams.columnar.expressions import Unsupported
 from stoker.streams.columnar.steps import Frame, Plan
 from stoker.streams.compiler.batch import Inputs
 from stoker.streams.state.directory import StateDirectory
-from stoker.streams.state.latest_rows import latest_rows
 from stoker.streams.state.manifest import Manifest, StoreFiles
 from stoker.streams.state.store import SMALL
 
@@ -105,6 +104,8 @@ class ColumnarSink:
         if self._broadcast is None or self._broadcast[0] != files:
             if self._broadcast is not None:
                 self._broadcast[1].destroy()
+            from stoker.streams.state.latest_rows import latest_rows  # which tasks do not need
+
             rows = latest_rows(self.directory, self.table.name, files)
             assert self.table_columns is not None
             found = self.plan.table(rows.select(self.table_columns.names).cast(self.table_columns))
@@ -159,7 +160,10 @@ def columnar_plan(frame: "DataFrame", read: "StructType", table_columns: pa.Sche
     execution = frame._jdf.queryExecution()
     check_lasting(execution.analyzed().toJSON())
     plan = plan_of(execution.optimizedPlan().toJSON())
-    made = plan.of(_no_rows(read), None if table_columns is None else plan.table(table_columns.empty_table()))
+    try:
+        made = plan.of(_no_rows(read), None if table_columns is None else plan.table(table_columns.empty_table()))
+    except pa.ArrowException as error:
+        raise Unsupported(str(error)) from error
     wanted = to_arrow_schema(frame.schema, timezone="UTC")
     for given, expected in zip(made.schema, wanted, strict=True):
         if given.name != expected.name or _plain(given.type) != _plain(expected.type):
