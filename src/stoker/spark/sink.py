@@ -84,10 +84,15 @@ def batch_writer(given: Mapping[str, str], schema: StructType, overwrite: bool) 
 
 
 def stream_writer(given: Mapping[str, str], schema: StructType, overwrite: bool) -> StreamWriter:
-    """Likewise. In output mode `complete`, which `overwrite` means, every micro-batch appends all rows, as in Spark's sink.
+    """Likewise. In output mode `complete`, which `overwrite` means, every micro-batch appends all rows, as in Spark's sink."""
+    plan = recent_plan(given, schema)
+    if plan.options.sink_id is not None:
+        raise InvalidOption("sink.id is for df.write: a streaming query has an id of its own, in its checkpoint")
+    return StreamWriter(plan)
 
-    Spark asks for writers twice in every micro-batch; a plan is made anew, and a registry asked, when it is old.
-    """
+
+def recent_plan(given: Mapping[str, str], schema: StructType) -> SinkPlan:
+    """As `sink_plan` makes it. For those who ask in every micro-batch: it is made anew, and a registry asked, when it is old."""
     key = (frozenset(given.items()), schema.json())
     plan, best_before = _plans.get(key, (None, 0.0))
     if plan is None or monotonic() > best_before:
@@ -95,9 +100,7 @@ def stream_writer(given: Mapping[str, str], schema: StructType, overwrite: bool)
         if len(_plans) >= _MOST_PLANS:
             _plans.clear()
         _plans[key] = (plan, monotonic() + _PLAN_SECONDS)
-    if plan.options.sink_id is not None:
-        raise InvalidOption("sink.id is for df.write: a streaming query has an id of its own, in its checkpoint")
-    return StreamWriter(plan)
+    return plan
 
 
 class SinkTask(NamedTuple):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
 
+    from stoker.spark.driven_writes import DrivenWrites
     from stoker.streams.columnar.sink import ColumnarSink
 
 BATCH_HEADER: Final = "stoker.batch"
@@ -48,6 +49,8 @@ class KafkaOutputs:
         """Stores that have a changelog."""
         self._state = state
         self._columnar = columnar or {}
+        self._writes: dict[str, DrivenWrites] = {}
+        """By the name of the sink."""
 
     def apart(self, manifest: Manifest, inputs: Inputs) -> frozenset[nodes.Node]:
         return frozenset(sink for sink, each in self._columnar.items() if each.fits(manifest, inputs))
@@ -58,7 +61,7 @@ class KafkaOutputs:
             assert isinstance(batch.inputs, KafkaInputs)
             return partial(columnar.write, batch.spark, batch.manifest, batch.inputs)
         frame, options = self.spread(batch, sink)
-        return partial(self._save, frame, options)
+        return partial(self._save, batch, frame, options)
 
     def spread(self, batch: Batch, sink: nodes.ToTopic) -> "tuple[DataFrame, dict[str, str]]":
         """The rows of a sink as they are handed to `format("stoker")`, and all of its options."""
@@ -98,7 +101,7 @@ class KafkaOutputs:
         )
         topic = changelog(self._application, store)
         formats = {"key.format": "string", "value.format": "string"}
-        self._save(frame, self._all_options(topic, f"{store}-changelog", formats))
+        self._save(batch, frame, self._all_options(topic, f"{store}-changelog", formats))
 
     def write_dead_letters(self, batch: Batch, source: nodes.TopicSource) -> int:
         """The records as they were, with headers that say where they come from and what is wrong with them."""
@@ -116,14 +119,19 @@ class KafkaOutputs:
             "stoker.application": F.lit(self._application),
         }
         frame = bad.select("key", "value", "timestamp", _headers(told).alias("headers"))
-        self._save(frame, self._all_options(source.dead_letters, f"{source.topic}-dead-letters", {}))
+        self._save(batch, frame, self._all_options(source.dead_letters, f"{source.topic}-dead-letters", {}))
         return counted
 
     def _all_options(self, topic: str, name: str, options: Mapping[str, str]) -> dict[str, str]:
         return {**self._access.write_options(), **options, "topic": topic, "sink.id": name[:100]}
 
-    def _save(self, frame: "DataFrame", options: Mapping[str, str]) -> None:
-        frame.write.format("stoker").mode("append").options(**options).save()
+    def _save(self, batch: Batch, frame: "DataFrame", options: Mapping[str, str]) -> None:
+        from stoker.spark.driven_writes import DrivenWrites
+
+        name = options["sink.id"]
+        if name not in self._writes:
+            self._writes[name] = DrivenWrites(batch.spark)
+        self._writes[name].write(frame, options)
 
 
 def _passed_on(sink: nodes.ToTopic) -> nodes.StreamSource | None:

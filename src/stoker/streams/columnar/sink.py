@@ -5,15 +5,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.accumulators import AccumulatorParam
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from stoker.client.fetching import PartitionRange
-from stoker.spark import exactly_once
-from stoker.spark.exactly_once import TaskOutcome
+from stoker.spark.driven_writes import DrivenWrites, Tell, write_and_tell
 from stoker.spark.planning import Limits, split
 from stoker.spark.rows import RangeToRead, RowReader
-from stoker.spark.sink import SinkTask, write_task
 from stoker.spark.sink_plan import SinkPlan
 from stoker.streams import nodes
 from stoker.streams.columnar.catalyst import check_lasting, plan_of
@@ -25,7 +22,7 @@ from stoker.streams.state.manifest import Manifest, StoreFiles
 from stoker.streams.state.store import SMALL
 
 if TYPE_CHECKING:
-    from pyspark import Accumulator, Broadcast
+    from pyspark import Broadcast
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
@@ -64,8 +61,7 @@ class ColumnarSink:
     connect: Callable[[], Endpoints]
     _endpoints: Endpoints | None = None
     _broadcast: "tuple[StoreFiles, Broadcast[Frame]] | None" = field(default=None, repr=False)
-    _done: "Accumulator[list[TaskOutcome]] | None" = field(default=None, repr=False)
-    """Of the batch that runs; one for all of them, since pyspark never forgets one."""
+    _writes: DrivenWrites | None = field(default=None, repr=False)
 
     def fits(self, manifest: Manifest, inputs: Inputs) -> bool:
         """Whether a micro-batch after this manifest can be run so: the table must be there, small, and at rest."""
@@ -83,18 +79,13 @@ class ColumnarSink:
         wanted = [PartitionRange(self.source.topic, each, *ranges[each]) for each in sorted(ranges)]
         tasks = [RangeToRead(each) for each in split(wanted, limits)]
         work = _Work(replace(rows, report=inputs.report_uri), plan, sink, self._table(spark, manifest))
-        if self._done is None:
-            self._done = spark.sparkContext.accumulator([], _Outcomes())
-        done = self._done
-        done.value = []
-        try:
-            spark.sparkContext.parallelize(tasks, len(tasks)).foreachPartition(
-                lambda given: _run(work, given, done.add)
-            )
-        except BaseException:
-            exactly_once.abandon(sink.options.properties, done.value)
-            raise
-        exactly_once.finish(sink.options.properties, done.value)
+        if self._writes is None:
+            self._writes = DrivenWrites(spark)
+
+        def job(tell: Tell) -> None:
+            spark.sparkContext.parallelize(tasks, len(tasks)).foreachPartition(lambda given: _run(work, given, tell))
+
+        self._writes.run(sink, job)
 
     def _table(self, spark: "SparkSession", manifest: Manifest) -> "Broadcast[Frame] | None":
         """Read and sent once, for as long as it does not change."""
@@ -113,23 +104,11 @@ class ColumnarSink:
         return self._broadcast[1]
 
 
-class _Outcomes(AccumulatorParam[list[TaskOutcome]]):
-    """Of the tasks that are done: known also when another one has failed."""
-
-    def zero(self, value: list[TaskOutcome]) -> list[TaskOutcome]:
-        return []
-
-    def addInPlace(self, value1: list[TaskOutcome], value2: list[TaskOutcome]) -> list[TaskOutcome]:  # noqa: N802 (Spark's name)
-        return value1 + value2
-
-
-def _run(work: _Work, tasks: Iterable[RangeToRead], tell: Callable[[list[TaskOutcome]], None]) -> None:
+def _run(work: _Work, tasks: Iterable[RangeToRead], tell: Tell) -> None:
     """In a task of Spark."""
     table = None if work.table is None else work.table.value
     for task in tasks:
-        written = write_task(work.sink, _made(work, task, table), SinkTask.of_write(work.sink))
-        if written.outcome is not None:
-            tell([written.outcome])
+        write_and_tell(work.sink, _made(work, task, table), tell)
 
 
 def _made(work: _Work, task: RangeToRead, table: Frame | None) -> Iterator[pa.RecordBatch]:
