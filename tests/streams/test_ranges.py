@@ -1,5 +1,6 @@
 """Which offsets a micro-batch reads: of streams so many, of tables up to the time that the streams have reached."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,7 +9,10 @@ import pytest
 from stoker.client.fetching import PartitionRange
 from stoker.client.topic_partition import TopicPartition
 from stoker.spark.options import source_options
+from stoker.streams.errors import StateLost
 from stoker.streams.ranges import SOURCE, TABLES, RangesReader, RangesSource
+from stoker.streams.running import Running
+from stoker.streams.state.directory import StateDirectory
 
 ORDERS, OTHERS = TopicPartition("orders", 0), TopicPartition("orders", 1)
 CUSTOMERS = TopicPartition("customers", 0)
@@ -90,3 +94,16 @@ def test_the_source_knows_which_topics_are_tables() -> None:
     options = {"kafka.bootstrap.servers": "localhost:1", "subscribe": "orders,customers", TABLES: "customers"}
     made = RangesSource(options).streamReader(None)  # type: ignore[arg-type]  # which it does not look at
     assert made._tables == {"customers"}
+
+
+@pytest.mark.parametrize(("there", "missing"), [([], 7), ([6], 7), ([7], 6)], ids=["both", "the end", "the start"])
+def test_a_checkpoint_that_does_not_say_what_is_read(there: list[int], missing: int, tmp_path: Path) -> None:
+    """Nothing is skipped and nothing read again: the application is refused, with the file and the ways out."""
+    offsets = tmp_path / "checkpoint" / "offsets"
+    offsets.mkdir(parents=True)
+    for number in there:
+        (offsets / str(number)).write_text('v1\n{}\n{"orders": {"0": 5}}')
+    running = Running.__new__(Running)
+    running._reader, running._directory = reader(), StateDirectory(tmp_path)
+    with pytest.raises(StateLost, match=rf"no file offsets/{missing}\. Restore the directory, or begin anew"):
+        running._ranges(7)
