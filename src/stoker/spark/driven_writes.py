@@ -1,7 +1,7 @@
 """Writes whose tasks this program starts itself, as part of the query it belongs to.
 
 `df.write.format("stoker")` has Spark start a Python process to make the sink, one to plan the write and one to commit it, in every
-write: most of what it takes to write a few rows. Here all of that is done by the program itself, and what is left is the job.
+write: a third of what it takes to write a few rows. Here all of that is done by the program itself, and what is left is the job.
 """
 
 from collections.abc import Callable, Iterator, Mapping
