@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from stoker.clusters import KafkaCluster
-from stoker.clusters.kafka_cluster import ANY_PORT
+from stoker.clusters.local_cluster import ANY_PORT
 from tests.apache_kafka import JARS
 
 BROKERS: Final = 3
@@ -22,5 +22,5 @@ def kafka_cluster(directory: Path, config: Mapping[str, str] | None = None) -> I
         yield cluster.up(BROKERS, port=ANY_PORT, jars=JARS, config={**_FEW_PARTITIONS, **(config or {})})
     finally:
         if cluster.exists:
-            for node in cluster.nodes():
-                node.daemon.kill()
+            for daemon in cluster.daemons():
+                daemon.kill()

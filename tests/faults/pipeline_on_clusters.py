@@ -15,7 +15,8 @@ from stoker.client.cluster import Cluster
 from stoker.client.properties import client_properties
 from stoker.client.targets import LeaderOf
 from stoker.clusters import KafkaCluster
-from stoker.clusters.spark_cluster import ANY_PORT, SparkCluster
+from stoker.clusters.local_cluster import ANY_PORT
+from stoker.clusters.spark_cluster import SparkCluster
 from stoker.demo.audit import Line, Values, balance
 from stoker.demo.events import SCHEMAS, Plan, avro
 from stoker.demo.platform import Pipeline

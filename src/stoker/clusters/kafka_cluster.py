@@ -6,65 +6,42 @@
 Its nodes outlive the process that started them; the directory is all that has to be known to find them again.
 """
 
-import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 from uuid import uuid4
 
 from stoker.client.cluster import Cluster
 from stoker.client.properties import client_properties
-from stoker.clusters.directories import LOCK_FILE, changing, state_directory
+from stoker.clusters.daemon import Daemon
+from stoker.clusters.directories import changing
 from stoker.clusters.errors import CannotChange, NodeState, NoSuchNode, PortInUse
 from stoker.clusters.jars import Jars, kafka_jars
 from stoker.clusters.java import find_java
 from stoker.clusters.kafka_node import PURPOSE, KafkaNode
 from stoker.clusters.kafka_plan import MOST_CONTROLLERS, PLAN_FILE, KafkaPlan, read_plan
 from stoker.clusters.kafka_status import KafkaStatus, Replication, node_status, replication
+from stoker.clusters.local_cluster import ANY_PORT, LocalCluster, named
 from stoker.clusters.ports import draw_port, draw_ports, is_free
 from stoker.wire.uuids import draw_uuid, uuid_text
 
 DEFAULT_BROKERS: Final = 3
 DEFAULT_PORT: Final = 9092
-ANY_PORT: Final = 0
 DEFAULT_HEAP: Final = "512M"
 
 START_SECONDS: Final = 120.0
-STOP_SECONDS: Final = 30.0
 _ANSWER_MS: Final = "5000"
 
 
-def _nobody(remark: str) -> None:
-    pass
+class KafkaCluster(LocalCluster):
+    """Apache Kafka in a directory, by default `$XDG_STATE_HOME/stoker/cluster`."""
 
-
-class KafkaCluster:
-    """The cluster in a directory, there or to be made. `say` hears of progress, a sentence at a time.
-
-    Leaving a `with` stops the nodes; their data stays.
-    """
-
-    def __init__(self, directory: Path | str | None = None, *, say: Callable[[str], None] = _nobody) -> None:
-        """The directory is by default `$XDG_STATE_HOME/stoker/cluster`."""
-        self.directory = Path(directory if directory is not None else state_directory("cluster")).absolute()
-        self._say = say
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.down()
+    default_directory = "cluster"
+    plan_file = PLAN_FILE
 
     # -- what there is ----------------------------------------------------------------------------------------------
-
-    @property
-    def exists(self) -> bool:
-        return (self.directory / PLAN_FILE).exists()
 
     @property
     def plan(self) -> KafkaPlan:
@@ -79,6 +56,9 @@ class KafkaCluster:
     def nodes(self) -> list[KafkaNode]:
         plan = self.plan
         return [KafkaNode(plan, number, self.directory) for number in plan.nodes]
+
+    def daemons(self) -> list[Daemon]:
+        return [node.daemon for node in self.nodes()]
 
     def node(self, number: int) -> KafkaNode:
         """Raises NoCluster and NoSuchNode."""
@@ -155,7 +135,7 @@ class KafkaCluster:
         node = self.node(number)
         if not node.is_running:
             raise NodeState(f"node {number} does not run")
-        self._stop([node])
+        self._stop([node.daemon])
 
     def restart(self, number: int) -> None:
         """Stop it, if it runs, and start it; returns when it is ready."""
@@ -172,19 +152,6 @@ class KafkaCluster:
 
         with changing(self.directory):
             roll(self, self._restart, self._say, seconds)
-
-    def down(self, *, delete: bool = False) -> None:
-        """Stop all nodes; with `delete` also remove the cluster and all of its data. Raises NoCluster."""
-        nodes = self.nodes()
-        with changing(self.directory):
-            self._stop([node for node in nodes if node.is_running])
-            if delete:
-                for node in nodes:
-                    shutil.rmtree(node.directory, ignore_errors=True)
-                (self.directory / PLAN_FILE).unlink()
-                (self.directory / LOCK_FILE).unlink()
-        if delete and not any(self.directory.iterdir()):  # what others have put there is not ours
-            self.directory.rmdir()
 
     # -- how it is done ---------------------------------------------------------------------------------------------
 
@@ -253,7 +220,9 @@ class KafkaCluster:
     def _format(self, nodes: list[KafkaNode]) -> None:
         first, *others = nodes
         if not first.is_formatted:
-            self._say(f"Formatting {_named(nodes)} of Apache Kafka {first.plan.kafka_version} in {self.directory} ...")
+            self._say(
+                f"Formatting {named(node.daemon for node in nodes)} of Apache Kafka {first.plan.kafka_version} in {self.directory} ..."
+            )
             first.format()
         for node in others:
             if not node.is_formatted:
@@ -263,7 +232,7 @@ class KafkaCluster:
         """All at once: none is ready before there is a quorum. However it fails, none is left running."""
         began = time.monotonic()
         if nodes:
-            self._say(f"Starting {_named(nodes)} ...")
+            self._say(f"Starting {named(node.daemon for node in nodes)} ...")
         try:
             for node in nodes:
                 node.start()
@@ -275,29 +244,12 @@ class KafkaCluster:
                 node.daemon.kill()
             raise
 
-    def _stop(self, nodes: list[KafkaNode]) -> None:
-        if not nodes:
-            return
-        self._say(f"Stopping {_named(nodes)} ...")
-        for node in nodes:
-            node.daemon.terminate()
-        deadline = time.monotonic() + STOP_SECONDS
-        for node in nodes:
-            if not node.daemon.wait_until_gone(deadline - time.monotonic()):
-                self._say(f"Node {node.number} does not end by itself, and is killed.")
-                node.daemon.kill()
-
     def _restart(self, node: KafkaNode) -> None:
         if node.is_running:
-            self._stop([node])
+            self._stop([node.daemon])
         _check_ports([node])
         node.write_properties()
         self._start([node])
-
-
-def _named(nodes: Iterable[KafkaNode]) -> str:
-    numbers = [str(node.number) for node in nodes]
-    return f"node {numbers[0]}" if len(numbers) == 1 else f"nodes {', '.join(numbers)}"
 
 
 def _check_ports(nodes: Iterable[KafkaNode]) -> None:

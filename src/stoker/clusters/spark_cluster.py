@@ -7,7 +7,6 @@ Its processes outlive the one that started them; the directory is all that has t
 """
 
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -15,13 +14,13 @@ from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from stoker.clusters.daemon import Daemon
-from stoker.clusters.directories import LOCK_FILE, changing, state_directory
+from stoker.clusters.directories import changing
 from stoker.clusters.errors import CannotChange, CannotStart, NodeState, NoSuchNode, NotInTime, PortInUse
 from stoker.clusters.java import FAST_START, find_java
+from stoker.clusters.local_cluster import ANY_PORT, LocalCluster
 from stoker.clusters.ports import HOST, draw_port, is_free
 from stoker.clusters.spark_plan import PLAN_FILE, SparkPlan, read_plan
 from stoker.clusters.spark_status import ALIVE, SparkStatus, master_page, worker_status
@@ -30,7 +29,6 @@ DEFAULT_WORKERS: Final = 2
 DEFAULT_PORT: Final = 7077
 DEFAULT_WEB_PORT: Final = 7080
 """Spark's own is 8080, where the console is."""
-ANY_PORT: Final = 0
 DEFAULT_CORES: Final = 1
 DEFAULT_MEMORY: Final = "1g"
 
@@ -39,35 +37,16 @@ _HEAP: Final = "-Xmx512m"
 """Of the master and of each worker, which only look after executors."""
 _CORE_JAR: Final = "spark-core_"
 _START_SECONDS: Final = 120.0
-_STOP_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.1
 
 
-def _nobody(remark: str) -> None:
-    pass
+class SparkCluster(LocalCluster):
+    """Spark in a directory, by default `$XDG_STATE_HOME/stoker/spark`."""
 
-
-class SparkCluster:
-    """The cluster in a directory, there or to be made. `say` hears of progress. Leaving a `with` stops it."""
-
-    def __init__(self, directory: Path | str | None = None, *, say: Callable[[str], None] = _nobody) -> None:
-        """The directory is by default `$XDG_STATE_HOME/stoker/spark`."""
-        self.directory = Path(directory if directory is not None else state_directory("spark")).absolute()
-        self._say = say
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.down()
+    default_directory = "spark"
+    plan_file = PLAN_FILE
 
     # -- what there is ----------------------------------------------------------------------------------------------
-
-    @property
-    def exists(self) -> bool:
-        return (self.directory / PLAN_FILE).exists()
 
     @property
     def plan(self) -> SparkPlan:
@@ -78,6 +57,9 @@ class SparkCluster:
     def master(self) -> str:
         """The master's address: spark://127.0.0.1:7077. Raises NoCluster."""
         return self.plan.master
+
+    def daemons(self) -> list[Daemon]:
+        return [*map(self._worker, self.plan.workers), self._master_daemon]
 
     def status(self) -> SparkStatus:
         """Raises NoCluster."""
@@ -138,29 +120,6 @@ class SparkCluster:
             raise NodeState(f"worker {number} does not run")
         daemon.kill()
 
-    def down(self, *, delete: bool = False) -> None:
-        """Stop workers and master; with `delete` also remove their logs and what executors left. Raises NoCluster."""
-        plan = self.plan
-        daemons = [*map(self._worker, plan.workers), self._master_daemon]
-        with changing(self.directory):
-            running = [daemon for daemon in daemons if daemon.pid is not None]
-            if running:
-                self._say(f"Stopping {', '.join(daemon.name for daemon in running)} ...")
-            for daemon in running:
-                daemon.terminate()
-            deadline = time.monotonic() + _STOP_SECONDS
-            for daemon in running:
-                if not daemon.wait_until_gone(deadline - time.monotonic()):
-                    self._say(f"{daemon.name.capitalize()} does not end by itself, and is killed.")
-                    daemon.kill()
-            if delete:
-                for daemon in daemons:
-                    shutil.rmtree(daemon.directory, ignore_errors=True)
-                (self.directory / PLAN_FILE).unlink()
-                (self.directory / LOCK_FILE).unlink()
-        if delete and not any(self.directory.iterdir()):  # what others have put there is not ours
-            self.directory.rmdir()
-
     # -- how it is done ---------------------------------------------------------------------------------------------
 
     @property
@@ -193,7 +152,8 @@ class SparkCluster:
             memory=memory or there.memory,
         )
         count = workers or len(there.worker_ports)
-        if self._runs(there) and (wanted != there or count < len(there.worker_ports)):
+        runs = any(daemon.pid is not None for daemon in self.daemons())
+        if runs and (wanted != there or count < len(there.worker_ports)):
             raise CannotChange(
                 f"the Spark cluster in {self.directory} runs, and can only get more workers then: `stoker spark down` first"
             )
@@ -208,9 +168,6 @@ class SparkCluster:
                 before = draw_port([plan.master_port, plan.web_port, *plan.worker_ports, *ports])
             ports.append(before)
         return replace(plan, worker_ports=tuple(ports))
-
-    def _runs(self, plan: SparkPlan) -> bool:
-        return any(daemon.pid is not None for daemon in (self._master_daemon, *map(self._worker, plan.workers)))
 
     def _start_master(self, plan: SparkPlan, java: str) -> None:
         self._say("Starting the master ...")

@@ -1,0 +1,84 @@
+"""What every cluster on this machine is: processes that stand alone, and a directory in which they are found again."""
+
+import shutil
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Final, Self
+
+from stoker.clusters.daemon import Daemon
+from stoker.clusters.directories import LOCK_FILE, changing, state_directory
+
+ANY_PORT: Final = 0
+"""One that is free."""
+
+STOP_SECONDS: Final = 30.0
+
+
+def _nobody(remark: str) -> None:
+    pass
+
+
+class LocalCluster(ABC):
+    """The cluster in a directory, there or to be made. `say` hears of progress, a sentence at a time.
+
+    Leaving a `with` stops its processes; their data stays.
+    """
+
+    default_directory: ClassVar[str]
+    """Its name below `$XDG_STATE_HOME/stoker`."""
+    plan_file: ClassVar[str]
+    """In the directory, where there is a cluster."""
+
+    def __init__(self, directory: Path | str | None = None, *, say: Callable[[str], None] = _nobody) -> None:
+        chosen = directory if directory is not None else state_directory(self.default_directory)
+        self.directory = Path(chosen).absolute()
+        self._say = say
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.down()
+
+    @property
+    def exists(self) -> bool:
+        return (self.directory / self.plan_file).exists()
+
+    @abstractmethod
+    def daemons(self) -> list[Daemon]:
+        """All, in the order in which they are stopped, whether they run or not. Raises NoCluster."""
+
+    def down(self, *, delete: bool = False) -> None:
+        """Stop everything; with `delete` also remove the cluster and all of its data. Raises NoCluster."""
+        daemons = self.daemons()
+        with changing(self.directory):
+            self._stop(daemon for daemon in daemons if daemon.pid is not None)
+            if delete:
+                for daemon in daemons:
+                    shutil.rmtree(daemon.directory, ignore_errors=True)
+                (self.directory / self.plan_file).unlink()
+                (self.directory / LOCK_FILE).unlink()
+        if delete and not any(self.directory.iterdir()):  # what others have put there is not ours
+            self.directory.rmdir()
+
+    def _stop(self, daemons: Iterable[Daemon]) -> None:
+        """SIGTERM, to all at once; who does not end is killed."""
+        running = list(daemons)
+        if running:
+            self._say(f"Stopping {named(running)} ...")
+        for daemon in running:
+            daemon.terminate()
+        deadline = time.monotonic() + STOP_SECONDS
+        for daemon in running:
+            if not daemon.wait_until_gone(deadline - time.monotonic()):
+                self._say(f"{daemon.name.capitalize()} does not end by itself, and is killed.")
+                daemon.kill()
+
+
+def named(daemons: Iterable[Daemon]) -> str:
+    return ", ".join(daemon.name for daemon in daemons)
