@@ -157,9 +157,7 @@ class StateDirectory:
 
     def manifest_versions(self) -> list[tuple[int, int]]:
         """By batch, newest first; one that is written again, by a second attempt or after a reset, is another version."""
-        selector = fs.FileSelector(f"{self._path}/manifests", allow_not_found=True)
-        # A directory that is changed while it is listed may seem to be empty.
-        found = self._files.get_file_info(selector) or self._files.get_file_info(selector)
+        found = self._listed(f"{self._path}/manifests")
         numbers = [(each.base_name.removesuffix(".json"), each.mtime_ns or 0) for each in found]
         return sorted(((int(batch), written) for batch, written in numbers if batch.isdecimal()), reverse=True)
 
@@ -208,8 +206,17 @@ class StateDirectory:
         return bool(self._files.get_file_info(path).type != fs.FileType.NotFound)
 
     def _names(self, path: str) -> list[str]:
-        found = self._files.get_file_info(fs.FileSelector(path, allow_not_found=True))
-        return sorted(each.base_name for each in found if not each.base_name.startswith("."))
+        return sorted(each.base_name for each in self._listed(path) if not each.base_name.startswith("."))
+
+    def _listed(self, path: str) -> list[fs.FileInfo]:
+        """What is in a directory; nothing, if there is none."""
+        selector = fs.FileSelector(path, allow_not_found=True)
+        while True:
+            try:  # one that is changed while it is listed may seem to be empty
+                found: list[fs.FileInfo] = self._files.get_file_info(selector) or self._files.get_file_info(selector)
+            except FileNotFoundError:  # it came to be between the two looks that pyarrow takes at it
+                continue
+            return found
 
     def _remove(self, path: str) -> None:
         kind = self._files.get_file_info(path).type
