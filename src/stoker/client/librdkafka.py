@@ -4,6 +4,7 @@ Most names are the same. What librdkafka has under another name is renamed, what
 and what would change the meaning of a command if it fell away is refused with the reason.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -54,7 +55,6 @@ _REFUSED: Final = {
     "partitioner.class": _JAVA_ONLY + "; keys go where Kafka's default partitioner puts them",
     "partitioner.ignore.keys": "keys decide the partition here, as by default in Kafka",
     "sasl.client.callback.handler.class": _JAVA_ONLY,
-    "sasl.jaas.config": "librdkafka reads no JAAS; give sasl.username and sasl.password in its place",
     "sasl.login.callback.handler.class": _JAVA_ONLY,
     "sasl.login.class": _JAVA_ONLY,
     "ssl.enabled.protocols": "librdkafka takes those of OpenSSL",
@@ -62,6 +62,9 @@ _REFUSED: Final = {
     "ssl.protocol": "librdkafka takes that of OpenSSL",
     "transactional.id": "this command begins no transactions",
 }
+
+_LOGIN: Final = re.compile(r"\S*\.(?:Plain|Scram)LoginModule\s+required\s+(?P<options>.*?)\s*;", re.DOTALL)
+_OPTION: Final = re.compile(r"""(\w+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"';]+))""")
 
 _ASSIGNORS: Final = {
     "RangeAssignor": "range",
@@ -73,7 +76,7 @@ _ASSIGNORS: Final = {
 def librdkafka_settings(properties: Mapping[str, str]) -> dict[str, str]:
     """The same properties for librdkafka, whose own names are taken too. Raises InvalidClientProperty."""
     remaining = {name: value.strip() for name, value in properties.items()}
-    settings = _trust(remaining) | _identity(remaining) | _compression_level(remaining)
+    settings = _trust(remaining) | _identity(remaining) | _compression_level(remaining) | _credentials(remaining)
     for name, value in remaining.items():
         if value and (reason := _REFUSED.get(name)):
             raise InvalidClientProperty(f"{name} cannot be used: {reason}")
@@ -151,6 +154,21 @@ def _identity(remaining: dict[str, str]) -> dict[str, str]:
     del remaining["ssl.keystore.location"]
     remaining.pop("ssl.keystore.password", None)
     return {"ssl.certificate.location": location, "ssl.key.location": location}
+
+
+def _credentials(remaining: dict[str, str]) -> dict[str, str]:
+    """Name and password, out of Java's way to write them: librdkafka reads no JAAS."""
+    text = remaining.pop("sasl.jaas.config", "")
+    if not text:
+        return {}
+    login = _LOGIN.fullmatch(text)
+    options = {name: "".join(value) for name, *value in _OPTION.findall(login["options"])} if login else {}
+    if not {"username", "password"} <= options.keys():
+        raise InvalidClientProperty(
+            "sasl.jaas.config cannot be used: a PlainLoginModule or ScramLoginModule with username and password is read, and "
+            "nothing else of JAAS"
+        )
+    return {"sasl.username": options["username"], "sasl.password": options["password"]}
 
 
 def _compression_level(remaining: dict[str, str]) -> dict[str, str]:

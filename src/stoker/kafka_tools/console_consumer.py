@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stoker.errors import StokerError
 from stoker.kafka_tools.console_consumer_options import EARLIEST, LATEST, ConsoleConsumerOptions
-from stoker.kafka_tools.failure import ToolEnds, java_error
+from stoker.kafka_tools.failure import JavaError, ToolEnds, java_error
 from stoker.kafka_tools.message_formatter import DEFAULT, FORMATTERS, LOGGING, NO_OP, Formatter, MessageFormatter
 from stoker.kafka_tools.thrown import log_error
 
@@ -116,7 +116,11 @@ class _Printing:
         sys.stdout.flush()
         last = time.monotonic()
         while self.count < limit or limit == -1:
-            records = source.take(_BATCH if limit == -1 else min(_BATCH, limit - self.count), _WAIT_SECONDS)
+            try:
+                records = source.take(_BATCH if limit == -1 else min(_BATCH, limit - self.count), _WAIT_SECONDS)
+            except JavaError as failed:
+                _terminate(failed.described)
+                return
             if records:
                 try:
                     self._print(records)
@@ -126,8 +130,7 @@ class _Printing:
                     return
                 last = time.monotonic()
             elif timeout_ms is not None and time.monotonic() - last > timeout_ms / 1000:
-                log_error("Error processing message, terminating consumer process: ", _LOGGER)
-                print(_TIMED_OUT, file=sys.stderr)
+                _terminate(_TIMED_OUT)
                 return
 
     def _print(self, records: "Sequence[Message]") -> None:
@@ -140,10 +143,16 @@ class _Printing:
                 lines.append(self._formatter(record))
             except ValueError as error:
                 if not self._skips_errors:
-                    raise java_error(StokerError(str(error))) from None
+                    raise JavaError("org.apache.kafka.common.errors.SerializationException", str(error)) from None
                 log_error(f"Error processing message, skipping this message: {error}", _LOGGER)
         self._output.write(b"".join(lines))
         self._output.flush()
+
+
+def _terminate(cause: str) -> None:
+    """It ends in order all the same, with 0."""
+    log_error("Error processing message, terminating consumer process: ", _LOGGER)
+    print(cause, file=sys.stderr)
 
 
 def _raise(number: int, frame: FrameType | None) -> Any:

@@ -19,6 +19,11 @@ _LOGGER: Final = "org.apache.kafka.clients.producer.internals.ErrorLoggingCallba
 _DELIVERY_MS: Final = "120000"
 _WAIT_SECONDS: Final = 0.1
 _BETWEEN_POLLS: Final = 1000
+_BATCH_AND_RECORD_OVERHEAD: Final = 61 + 21
+DEFAULT_MAX_REQUEST_SIZE: Final = "1048576"
+
+Part = bytes | str | None
+"""Of a record: its key or its value."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -43,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _produce(options: ConsoleProducerOptions, reader: LineReader) -> None:
-    from confluent_kafka import Producer
+    from confluent_kafka import KafkaError, Producer
 
     from stoker.kafka_tools.rdkafka import Errors, first_metadata, open_client
 
@@ -52,6 +57,7 @@ def _produce(options: ConsoleProducerOptions, reader: LineReader) -> None:
     errors = Errors()
     is_idempotent = properties["acks"] in ("all", "-1") and properties["retries"] != "0"
     properties.setdefault("delivery.timeout.ms", _DELIVERY_MS)
+    properties.setdefault("max.request.size", DEFAULT_MAX_REQUEST_SIZE)
     properties.setdefault("enable.idempotence", "true" if is_idempotent else "false")
     producer: Producer = open_client(
         Producer,
@@ -59,12 +65,18 @@ def _produce(options: ConsoleProducerOptions, reader: LineReader) -> None:
         errors,
         {"partitioner": "murmur2_random", "on_delivery": _delivered, "delivery.report.only.error": True},
     )
-    first_metadata(producer, errors, properties["bootstrap.servers"], topic)
-    if (
-        is_idempotent
-    ):  # now of a broker that librdkafka knows by number: else it waits half a second before it asks for a producer id
-        first_metadata(producer, errors, properties["bootstrap.servers"], topic)
-    sending = _Sending(producer, errors, topic, is_synchronous=options.given.has(options.sync))
+    metadata = first_metadata(producer, errors, properties["bootstrap.servers"], topic)
+    if is_idempotent:
+        # Now of a broker that librdkafka knows by number: else it waits half a second before it asks for a producer id.
+        metadata = first_metadata(producer, errors, properties["bootstrap.servers"], topic)
+    sending = _Sending(
+        producer,
+        errors,
+        topic,
+        is_valid=metadata.topics[topic].error != KafkaError.TOPIC_EXCEPTION,
+        max_request_size=int(properties["max.request.size"]),
+        is_synchronous=options.given.has(options.sync),
+    )
     try:
         for record in reader.records(_lines()):
             sending.send(record)
@@ -73,15 +85,34 @@ def _produce(options: ConsoleProducerOptions, reader: LineReader) -> None:
 
 
 class _Sending:
-    def __init__(self, producer: "Producer", errors: "Errors", topic: str, *, is_synchronous: bool) -> None:
+    def __init__(
+        self,
+        producer: "Producer",
+        errors: "Errors",
+        topic: str,
+        *,
+        is_valid: bool,
+        max_request_size: int,
+        is_synchronous: bool,
+    ) -> None:
         self._producer = producer
         self._errors = errors
         self._topic = topic
+        self._is_valid = is_valid
+        self._max_request_size = max_request_size
         self._is_synchronous = is_synchronous
         self._sent = 0
         self._failure: JavaError | None = None
 
     def send(self, record: dict[str, Any]) -> None:
+        """Raises JavaError, if it waits for the answer; else a record that cannot be sent is told of, and the next one may be."""
+        try:
+            self._check(record)
+        except JavaError as refused:
+            if self._is_synchronous:
+                raise _executing(refused) from None
+            _log_failure(self._topic, record.get("key"), record.get("value"), refused)
+            return
         if self._is_synchronous:
             record = {**record, "on_delivery": self._acknowledged}
         while True:
@@ -94,11 +125,23 @@ class _Sending:
         if self._is_synchronous:
             self._producer.flush()
             if self._failure is not None:
-                raise self._failure
+                raise _executing(self._failure)
         elif self._sent % _BETWEEN_POLLS == 0:
             self._producer.poll(0)
         if self._errors.fatal is not None:
             raise JavaError("org.apache.kafka.common.KafkaException", self._errors.fatal.str())
+
+    def _check(self, record: dict[str, Any]) -> None:
+        """What Kafka's producer refuses before it sends anything."""
+        if not self._is_valid:
+            raise JavaError("org.apache.kafka.common.errors.InvalidTopicException", f"Invalid topics: [{self._topic}]")
+        size = _serialized_size(record)
+        if size > self._max_request_size:
+            raise JavaError(
+                "org.apache.kafka.common.errors.RecordTooLargeException",
+                f"The message is {size} bytes when serialized which is larger than {self._max_request_size}, which is the "
+                "value of the max.request.size configuration.",
+            )
 
     def finish(self) -> None:
         """Until all is delivered, or given up."""
@@ -112,16 +155,37 @@ class _Sending:
 
 def _delivered(error: "KafkaError | None", message: "Message") -> None:
     """As Kafka's tool, which goes on."""
-    if error is None:
-        return
+    if error is not None:
+        _log_failure(message.topic(), message.key(), message.value(), _as_java(error))
+
+
+def _log_failure(topic: "str | None", key: "Part", value: "Part", failure: JavaError) -> None:
     from stoker.kafka_tools.thrown import log_error
 
-    key, value = message.key(), message.value()
     shown = [
         f"{name}: {'null' if part is None else f'{len(part)} bytes'}" for name, part in (("key", key), ("value", value))
     ]
-    log_error(f"Error when sending message to topic {message.topic()} with {', '.join(shown)} with error:", _LOGGER)
-    print(_as_java(error).described, file=sys.stderr)
+    log_error(f"Error when sending message to topic {topic} with {', '.join(shown)} with error:", _LOGGER)
+    print(failure.described, file=sys.stderr)
+
+
+def _executing(failure: JavaError) -> JavaError:
+    return JavaError("java.util.concurrent.ExecutionException", failure.described)
+
+
+def _serialized_size(record: dict[str, Any]) -> int:
+    """The most that it can take in a batch of its own, as Kafka's producer reckons."""
+    size = _BATCH_AND_RECORD_OVERHEAD + _sized(record.get("key")) + _sized(record.get("value"))
+    headers = record.get("headers") or ()
+    return size + _varint_size(len(headers)) + sum(_sized(name.encode()) + _sized(value) for name, value in headers)
+
+
+def _sized(part: bytes | None) -> int:
+    return 1 if part is None else _varint_size(len(part)) + len(part)
+
+
+def _varint_size(number: int) -> int:
+    return max(1, (number.bit_length() + 7) // 7)  # with the bit of the sign
 
 
 def _as_java(error: "KafkaError") -> JavaError:

@@ -6,7 +6,6 @@ from datetime import datetime
 from random import randrange
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from stoker.client.librdkafka import librdkafka_settings
 from stoker.errors import StokerError
 from stoker.kafka_tools.connection import load_properties
 from stoker.kafka_tools.failure import JavaError, UsageAsked, VersionAsked, java_error
@@ -96,11 +95,13 @@ class _Test:
     def run(self) -> None:
         from confluent_kafka import Consumer, KafkaException
 
+        from stoker.kafka_tools.rdkafka import Errors, open_client
+
         options, known = self._options, self._known
         if not options.has(known.hide_header):
             print(f"{'time, threadId' if self._is_detailed else 'start.time, end.time'}, {_COLUMNS}")
         try:
-            consumer = Consumer(self._settings())
+            consumer: Consumer = open_client(Consumer, self._properties(), Errors(), {})
             try:
                 start = self._join_start = now_ms()
                 self._consume(consumer)
@@ -114,7 +115,7 @@ class _Test:
         if options.has(known.print_metrics):
             print(f"\nMetric Name   Value\nconsumer-fetch-manager-metrics:records-consumed-total : {self._records:.3f}")
 
-    def _settings(self) -> dict[str, Any]:
+    def _properties(self) -> dict[str, str]:
         options, known = self._options, self._known
         config = options.value(known.consumer_config) or options.value(known.command_config)
         properties = {} if config is None else load_properties(config)
@@ -127,7 +128,7 @@ class _Test:
             "auto.offset.reset": "latest" if options.has(known.from_latest) else "earliest",
         }
         properties.setdefault("client.id", "perf-consumer-client")
-        return dict(librdkafka_settings(properties))
+        return properties
 
     def _consume(self, consumer: "Consumer") -> None:
         options, known = self._options, self._known

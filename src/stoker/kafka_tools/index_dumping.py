@@ -58,19 +58,16 @@ class IndexDump:
                 _check(path, content, 8, problem)
                 return
             view = memoryview(log)
-            try:
-                for slot, (offset, position) in enumerate(entries):
-                    if offset == base and slot > 0:
-                        return
-                    first = next(batches(view[position:]), None)
-                    if first is None:
-                        raise JavaError("java.util.NoSuchElementException", f"no batch at position {position}")
-                    if first.last_offset != offset:
-                        self.mismatches.setdefault(str(path.absolute()), []).append(_Pair(offset, first.last_offset))
-                    if not self.only_verify:
-                        print(f"offset: {offset} position: {position}")
-            finally:
-                view.release()
+            for slot, (offset, position) in enumerate(entries):
+                if offset == base and slot > 0:
+                    return
+                first = next(batches(view[position:]), None)
+                if first is None:
+                    raise JavaError("java.util.NoSuchElementException", f"no batch at position {position}")
+                if first.last_offset != offset:
+                    self.mismatches.setdefault(str(path.absolute()), []).append(_Pair(offset, first.last_offset))
+                if not self.only_verify:
+                    print(f"offset: {offset} position: {position}")
 
     def print_times(self, path: Path) -> None:
         """Raises JavaError."""
@@ -92,10 +89,7 @@ class IndexDump:
                 _check(path, content, 12, problem)
                 return
             view = memoryview(log)
-            try:
-                self._print_times(path, base, entries, offsets, view)
-            finally:
-                view.release()
+            self._print_times(path, base, entries, offsets, view)
 
     def _print_times(
         self,

@@ -3,6 +3,7 @@
 import mmap
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -59,11 +60,7 @@ class LogDump:
         """Raises JavaError for what cannot be read."""
         print(_title(path))
         with _mapped(path) as content:
-            view = memoryview(content)
-            try:
-                self._print_batches(path, view)
-            finally:
-                view.release()
+            self._print_batches(path, memoryview(content))
 
     def _print_batches(self, path: Path, view: memoryview) -> None:
         whole = min(len(view), self.max_bytes)
@@ -139,7 +136,8 @@ class _mapped:  # noqa: N801 - reads as a function in a with
 
     def __exit__(self, *_: object) -> None:
         if isinstance(self._content, mmap.mmap):
-            self._content.close()
+            with suppress(BufferError):  # whoever failed while it looked at a record still holds that
+                self._content.close()
 
 
 def open_log(path: Path) -> _mapped:

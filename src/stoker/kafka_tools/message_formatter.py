@@ -83,7 +83,7 @@ class MessageFormatter:
 
     def _shown(self, value: "bytes | str | None", deserialize: Deserializer | None) -> bytes:
         if value is None:
-            return self._null
+            value = self._null  # which is deserialized, too
         content = value.encode() if isinstance(value, str) else value
         return content if deserialize is None else deserialize(content)
 
@@ -104,6 +104,10 @@ def _number(layout: str, name: str) -> Deserializer:
     return deserialize
 
 
+def _shown_byte(byte: int) -> str:
+    return chr(byte) if 32 <= byte < 127 else f"\\x{byte:02X}"
+
+
 _DESERIALIZERS: Final[dict[str, Deserializer]] = {
     "StringDeserializer": lambda content: content.decode("utf-8", "replace").encode(),
     "UUIDDeserializer": lambda content: content.decode("utf-8", "replace").encode(),
@@ -112,6 +116,7 @@ _DESERIALIZERS: Final[dict[str, Deserializer]] = {
     "LongDeserializer": _number(">q", "Long"),
     "FloatDeserializer": _number(">f", "Float"),
     "DoubleDeserializer": _number(">d", "Double"),
+    "BytesDeserializer": lambda content: "".join(map(_shown_byte, content)).encode(),
     "BooleanDeserializer": lambda content: b"true" if content == b"\x01" else b"false",
 }
 

@@ -21,6 +21,7 @@ from stoker.client.topic_partition import TopicPartition
 from stoker.kafka_tools.failure import ILLEGAL_ARGUMENT, JavaError, java_error
 from stoker.kafka_tools.group_actions import parse_partitions
 from stoker.kafka_tools.hash_order import partition_order
+from stoker.kafka_tools.thrown import log_warning
 from stoker.wire.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ _DURATION: Final = re.compile(
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _WIDTH: Final = 15
+_LOGGER: Final = "org.apache.kafka.tools.OffsetsUtils"
 
 
 def reset(
@@ -161,7 +163,7 @@ class _Reset:
 
     def _at(self, scope: Sequence[TopicPartition], timestamp: int) -> Offsets:
         found, late = at_or_after(self._cluster, scope, max(0, timestamp))
-        for partition in late:
+        for partition in partition_order(late):
             print(
                 f"\nWarn: Partition {partition.partition} from topic {partition.topic} is empty. Falling back to "
                 "latest known offset."
@@ -179,11 +181,13 @@ class _Reset:
 
     def _fitted(self, wanted: Offsets) -> Offsets:
         found = fitted(self._cluster, wanted)
-        for partition, (asked, offset) in found.items():
+        for partition in partition_order(found):
+            asked, offset = found[partition]
             if asked != offset:
                 which = "higher than latest" if asked > offset else "lower than earliest"
-                _warn(
-                    f"New offset ({asked}) is {which} offset for topic partition {partition}. Value will be set to {offset}"
+                log_warning(
+                    f"New offset ({asked}) is {which} offset for topic partition {partition}. Value will be set to {offset}",
+                    _LOGGER,
                 )
         return {partition: offset for partition, (_, offset) in found.items()}
 
@@ -283,13 +287,6 @@ def _as_csv(results: Mapping[str, Offsets], *, is_of_one_group: bool) -> str:
 
 def _executing(refused: KafkaRefused) -> str:
     return f"ExecutionException: {java_error(refused).described}"
-
-
-def _warn(message: str) -> None:
-    """As log4j does with the settings that come with Kafka's tools."""
-    moment = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M:%S,%f")[:-3]
-    sys.stdout.flush()
-    print(f"[{moment}] WARN {message} (org.apache.kafka.tools.OffsetsUtils)", file=sys.stderr)
 
 
 def _now_ms() -> int:

@@ -144,14 +144,14 @@ def _execute(values: Values) -> int:
     properties = _properties(values)
     from confluent_kafka import KafkaException, Producer
 
-    from stoker.client.librdkafka import librdkafka_settings
+    from stoker.kafka_tools.console_producer import DEFAULT_MAX_REQUEST_SIZE
+    from stoker.kafka_tools.rdkafka import Errors, open_client
 
+    properties.setdefault("max.request.size", DEFAULT_MAX_REQUEST_SIZE)
     transactional_id = properties.pop("transactional.id", None)
-    settings: dict[str, Any] = {**librdkafka_settings(properties)}
-    if transactional_id is not None:
-        settings["transactional.id"] = transactional_id
+    own = {} if transactional_id is None else {"transactional.id": transactional_id}
+    producer: Producer = open_client(Producer, properties, Errors(), own)
     try:
-        producer = Producer(settings)
         if transactional_id is not None:
             producer.init_transactions(60)
         _Test(producer, values, payloads, is_transactional=transactional_id is not None).run()

@@ -10,12 +10,15 @@ from confluent_kafka import KafkaError, KafkaException
 from stoker.client.errors import CannotConnect, InvalidClientProperty
 from stoker.client.librdkafka import librdkafka_settings
 from stoker.kafka_tools.failure import JavaError
+from stoker.kafka_tools.thrown import log_warning
 
 ClientT = TypeVar("ClientT")
 
 _CONFIG_EXCEPTION: Final = "org.apache.kafka.common.config.ConfigException"
 _LOST: Final = (KafkaError._TRANSPORT, KafkaError._RESOLVE, KafkaError._SSL, KafkaError._AUTHENTICATION)
 _HOPELESS: Final = (KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION, KafkaError._SSL)
+_CONFIGS: Final = "org.apache.kafka.common.config.AbstractConfig"
+_NO_SUCH_PROPERTY: Final = re.compile(r'No such configuration property: "([^"]+)"')
 _FIRST_ATTEMPT_SECONDS: Final = 0.25
 _LONGEST_SECONDS: Final = 30.0
 _DETAIL: Final = re.compile(r" \(.*\)$", re.DOTALL)
@@ -41,15 +44,28 @@ class Errors:
 def open_client(
     kind: Callable[[dict[str, Any]], ClientT], properties: Mapping[str, str], errors: Errors, own: Mapping[str, Any]
 ) -> ClientT:
-    """A client of Java's properties; `own` are settings of librdkafka that are stronger. Raises JavaError."""
+    """A client of Java's properties; `own` are settings of librdkafka that are stronger. Raises JavaError.
+
+    Properties that nobody knows are told of and fall away, as in Java.
+    """
     try:
         given = librdkafka_settings(properties)
-        quiet = {"log_level": 0, "error_cb": errors, "reconnect.backoff.ms": 10}
-        return kind(quiet | given | dict(own))
     except InvalidClientProperty as error:
         raise JavaError(_CONFIG_EXCEPTION, str(error)) from None
-    except KafkaException as refused:
-        raise JavaError(_CONFIG_EXCEPTION, refused.args[0].str()) from None
+    unknown: list[str] = []
+    while True:
+        try:
+            client = kind({"log_level": 0, "error_cb": errors, "reconnect.backoff.ms": 10} | given | dict(own))
+        except KafkaException as refused:
+            problem = refused.args[0].str()
+            named = _NO_SUCH_PROPERTY.search(problem)
+            if named is None or given.pop(named[1], None) is None:
+                raise JavaError(_CONFIG_EXCEPTION, problem) from None
+            unknown.append(named[1])
+        else:
+            if unknown:
+                log_warning(f"These configurations '[{', '.join(unknown)}]' were supplied but are not used yet.", _CONFIGS)
+            return client
 
 
 def first_metadata(client: Any, errors: Errors, address: str, topic: str | None = None) -> Any:

@@ -30,6 +30,7 @@ class RecordSource:
         self._group = group
         self._address = properties["bootstrap.servers"]
         self._begins_at_end = properties["auto.offset.reset"] == "latest"
+        self._begins_nowhere = properties["auto.offset.reset"] == "none"
         self._max_age = int(properties.get("metadata.max.age.ms", _MAX_AGE_MS)) / 1000
         self._errors = Errors()
         own = {"fetch.queue.backoff.ms": 10, "allow.auto.create.topics": topic is not None}
@@ -55,11 +56,15 @@ class RecordSource:
         if self._next_look is not None and time.monotonic() >= self._next_look:
             topic = self._topic if not self._assigned else None  # asking by name may create it
             self._take_all(first_metadata(self._consumer, self._errors, self._address, topic), OFFSET_BEGINNING)
+        if self._begins_nowhere and self._assigned:
+            raise _no_offset(self._assigned)
         found: list[Message] = []
         for record in self._consumer.consume(count, seconds):
             error = record.error()
             if error is None:
                 found.append(record)
+            elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+                raise _no_offset([TopicPartition(record.topic() or "", record.partition() or 0)])
             elif error.fatal() or error.code() not in _PASSING:
                 raise JavaError("org.apache.kafka.common.KafkaException", error.str())
         if self._errors.fatal is not None:
@@ -88,7 +93,8 @@ class RecordSource:
         ]
         if added:
             self._assigned += added
-            self._consumer.incremental_assign(added) if known else self._consumer.assign(added)
+            if not self._begins_nowhere:
+                self._consumer.incremental_assign(added) if known else self._consumer.assign(added)
         self._next_look = time.monotonic() + (self._max_age if self._assigned else _LOOK_SECONDS)
 
     def _is_wanted(self, name: str) -> bool:
@@ -104,3 +110,11 @@ class RecordSource:
                 first, end = self._consumer.get_watermark_offsets(each, timeout=_ANSWER_SECONDS)
                 start = TopicPartition(each.topic, each.partition, end if self._begins_at_end else first)
                 self._consumer.commit(offsets=[start], asynchronous=False)
+
+
+def _no_offset(partitions: list[TopicPartition]) -> JavaError:
+    listed = ", ".join(f"{each.topic}-{each.partition}" for each in partitions)
+    return JavaError(
+        "org.apache.kafka.clients.consumer.NoOffsetForPartitionException",
+        f"Undefined offset with no reset policy for partitions: [{listed}]",
+    )

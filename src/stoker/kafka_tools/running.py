@@ -11,7 +11,6 @@ from stoker.kafka_tools.table import find_tool
 
 FAILED: Final = 1
 INTERRUPTED: Final = 130
-BROKEN_PIPE: Final = 141
 
 
 def run(name: str, arguments: Sequence[str]) -> int:
@@ -36,9 +35,9 @@ def run(name: str, arguments: Sequence[str]) -> int:
         return _end(0, output=KAFKA_VERSION)
     except ToolExit as ended:
         return _end(ended.code, output=ended.output, error=ended.error)
-    except BrokenPipeError:
+    except BrokenPipeError:  # `| head`, `| grep -q`: as Java's System.out, which minds nothing
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
+        return 0
     except KeyboardInterrupt:
         return INTERRUPTED
     except StokerError as error:

@@ -15,8 +15,16 @@ def print_thrown(error: JavaError, *, before: str = "") -> int:
 
 
 def log_error(text: str, logger: str) -> None:
-    """A line as Kafka's tools log it, on stderr."""
+    _log("ERROR", text, logger)
+
+
+def log_warning(text: str, logger: str) -> None:
+    _log("WARN", text, logger)
+
+
+def _log(level: str, text: str, logger: str) -> None:
+    """A line as log4j writes it with the settings that come with Kafka's tools, on stderr."""
     now = time.time()
     moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now))
     sys.stdout.flush()
-    print(f"[{moment},{int(now * 1000) % 1000:03d}] ERROR {text} ({logger})", file=sys.stderr)
+    print(f"[{moment},{int(now * 1000) % 1000:03d}] {level} {text} ({logger})", file=sys.stderr)
