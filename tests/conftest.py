@@ -38,6 +38,7 @@ hypothesis.settings.register_profile("soak", parent=hypothesis.settings.get_prof
 hypothesis.settings.load_profile("stoker")
 
 LONG_FIRST = (
+    "tests/streams",
     "tests/spark",
     "tests/faults",
     "tests/clusters",
@@ -120,7 +121,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     def place(item: pytest.Item) -> int:
         if is_on_apache_kafka(item.nodeid):
-            return 1  # all of them are one, after those that share a Spark session
+            return 2  # all of them are one, after those that share a Spark session
         rooms = [number for number, room in enumerate(LONG_FIRST) if item.path.is_relative_to(REPOSITORY / room)]
         return rooms[0] if rooms else len(LONG_FIRST)
 

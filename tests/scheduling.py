@@ -9,11 +9,12 @@ from xdist.scheduler import LoadFileScheduling
 from tests.backends import APACHE_KAFKA, is_on_apache_kafka
 
 SPARK = "spark"
+STREAMS = "streams"
 
 
 class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it ships without types
     """Those of a file, those of all files that share a Spark session, which takes long to start and is slow at first, and those on a
-    three-broker Apache Kafka: one is enough for all.
+    three-broker Apache Kafka: one is enough for all. Streams have a session of their own, or they would all wait for one another.
     """
 
     def __init__(self, config: pytest.Config, log: Producer | None) -> None:
@@ -24,8 +25,10 @@ class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it ships without 
     def _split_scope(self, nodeid: str) -> str:
         if is_on_apache_kafka(nodeid):
             return APACHE_KAFKA
-        file = super()._split_scope(nodeid)
-        return SPARK if self._uses_session(file) else file
+        file: str = super()._split_scope(nodeid)
+        if not self._uses_session(file):
+            return file
+        return STREAMS if file.startswith("tests/streams/") else SPARK
 
     def _names_it(self, file: str) -> bool:
         return "SparkSession" in (self._root / file).read_text()

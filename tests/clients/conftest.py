@@ -129,6 +129,5 @@ def topic(confluent: ConfluentKafka) -> str:
 @pytest.fixture
 def orders(confluent: ConfluentKafka) -> str:
     """The topic of the tutorials, new and empty, with three partitions."""
-    confluent.delete_if_there("orders")
-    confluent.create_ready_topic("orders", partitions=3)
+    confluent.create_anew("orders", partitions=3)
     return "orders"

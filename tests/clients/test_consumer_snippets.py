@@ -90,8 +90,7 @@ def test_the_lag_of_a_group_and_seeks(
 ) -> None:
     """Lag from commits and watermarks, of the group asked for and not of `monitor`; seeks to offset 12345 and to 2024, once assigned."""
     year_2024 = 1_704_067_200_000
-    confluent.delete_if_there("orders")
-    confluent.create_ready_topic("orders", partitions=3, configs=KEEP_FOREVER)
+    confluent.create_anew("orders", partitions=3, configs=KEEP_FOREVER)
     times = [year_2024 + number - 12_000 for number in range(12_350)]
     confluent.produce(
         "orders", [Record(value=str(number).encode(), timestamp=each) for number, each in enumerate(times)]
@@ -138,8 +137,7 @@ def test_the_kafkajs_batch_consumer(
     group = "order-processing-group"
     consumer_groups.forget(group)
     consumer_groups.commit(group, orders, {0: 0, 1: 0, 2: 0})  # it starts at the end otherwise
-    confluent.delete_if_there("orders-dlq")
-    confluent.create_ready_topic("orders-dlq")
+    confluent.create_anew("orders-dlq")
     created = (("event-type", b"ORDER_CREATED"),)
     bad = Record(key=b"USR-1", value=b'{"amount": -1}', headers=created, partition=1)
     good = [Record(value=b'{"amount": 1}', headers=created, partition=partition) for partition in (0, 1, 1)]

@@ -130,8 +130,7 @@ def test_the_configs_of_a_topic_are_altered_and_described(
     tools: KafkaTools, confluent: ConfluentKafka, topic: str, change: str
 ) -> None:
     """`--alter --add-config` sets several overrides at once; `--describe` shows them with their source and synonyms."""
-    confluent.delete_if_there(topic)
-    confluent.create_ready_topic(topic)
+    confluent.create_anew(topic)
     entity = f"kafka-configs.sh --bootstrap-server broker1:9092 --entity-type topics --entity-name {topic}"
     assert tools.output(f"{entity} --alter --add-config {change}") == f"Completed updating config for topic {topic}.\n"
     last = change.split(",")[-1]
@@ -185,8 +184,7 @@ def test_a_broker_config_changes_without_a_restart(tools: KafkaTools, broker_id:
 @pytest.mark.acceptance("C007", "C037")
 def test_the_console_producer_and_consumer_meet(tools: KafkaTools, confluent: ConfluentKafka) -> None:
     """A line becomes a record with a null key; the consumer of a partition prints it and stops at the number asked for."""
-    confluent.delete_if_there("test")
-    confluent.create_ready_topic("test", partitions=1)
+    confluent.create_anew("test", partitions=1)
     tools.output("kafka-console-producer.sh --topic test --bootstrap-server localhost:9092", stdin="hello kafka\n")
     [found] = confluent.read("test", 0, count=1)
     assert (found.key, found.value) == (None, b"hello kafka")

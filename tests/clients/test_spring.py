@@ -61,15 +61,13 @@ def application(address: str, directory: Path) -> Program:
 
 @pytest.fixture
 def events(confluent: ConfluentKafka) -> str:
-    confluent.delete_if_there("events")
-    confluent.create_ready_topic("events")
+    confluent.create_anew("events")
     return "events"
 
 
 @pytest.fixture
 def dead_letters(confluent: ConfluentKafka) -> str:
-    confluent.delete_if_there("orders.DLT")
-    confluent.create_ready_topic("orders.DLT")
+    confluent.create_anew("orders.DLT")
     return "orders.DLT"
 
 

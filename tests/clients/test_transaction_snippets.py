@@ -32,8 +32,7 @@ def topics(confluent: ConfluentKafka) -> Topics:
 
     def make(*names: str, configs: Mapping[str, str] | None = None) -> None:
         for name in names:
-            confluent.delete_if_there(name)
-            confluent.create_ready_topic(name, configs=configs)
+            confluent.create_anew(name, configs=configs)
 
     return make
 

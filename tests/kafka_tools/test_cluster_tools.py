@@ -30,6 +30,11 @@ pytestmark = pytest.mark.java
 
 PLACES = [[1, 2], [2, 3], [3, 1], [1, 2]]
 DEADLINE_SECONDS = 60.0
+CRAWL = 300_000
+"""Bytes a second, of a replica that moves."""
+CRAWL_BURST = 2 << 20
+"""What may come at once: Kafka looks at the rate before it fetches, and then takes a `replica.fetch.max.bytes`, twice at the edge of a window."""
+BULK_RECORD = 100_000
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +122,13 @@ def topic(client: Cluster, name: str) -> Topic:
 
 def replicas(client: Cluster, name: str) -> list[list[int]]:
     return [list(each.replicas) for each in topic(client, name).partitions]
+
+
+def wait_until_placed(cluster: GrowingCluster, name: str, wanted: list[list[int]]) -> None:
+    """Until each broker knows it: the controller does first, and tools ask any of them."""
+    for address in cluster.bootstrap_servers.split(","):
+        with Cluster(client_properties(address)) as asked:
+            eventually(lambda asked=asked: replicas(asked, name) == wanted)  # type: ignore[misc]
 
 
 # -- the same arguments ----------------------------------------------------------------------------------------------------
@@ -236,6 +248,9 @@ def test_a_new_broker_gets_partitions_when_they_are_reassigned(
     }
     assert throttled["follower.replication.throttled.rate"] == str(RATE)
     assert throttled["leader.replication.throttled.replicas"]
+    planned = {(part["topic"], part["partition"]): part["replicas"] for part in json.loads(plan)["partitions"]}
+    for name in ("orders", "events"):
+        wait_until_placed(fourth, name, [planned[name, partition] for partition in range(len(PLACES))])
     verified = run_both(
         java, address, REASSIGN, *SERVER, *file, "--verify"
     )  # Kafka's own first: it clears the throttles
@@ -255,28 +270,57 @@ def test_throttles_that_verify_took_off_are_not_there_to_delete(fourth: GrowingC
         assert_same(java, fourth.bootstrap_servers, "kafka-configs.sh", *arguments)
 
 
-def test_a_move_is_listed_refused_twice_and_cancelled(
-    fourth: GrowingCluster, java: JavaClients, client: Cluster, files: Path
+@pytest.fixture
+def bulk(fourth: GrowingCluster) -> Iterator[str]:
+    """A topic on brokers 1 and 2 that takes half a minute to be copied at CRAWL."""
+    admin = AdminClient({"bootstrap.servers": fourth.bootstrap_servers})
+    (made,) = admin.create_topics([NewTopic("bulk", num_partitions=1, replica_assignment=[[1, 2]])]).values()
+    made.result()
+    producer = Producer({"bootstrap.servers": fourth.bootstrap_servers, "acks": "all"})
+    for _ in range(30 * CRAWL // BULK_RECORD):
+        producer.produce("bulk", b"x" * BULK_RECORD)
+    assert producer.flush(60) == 0
+    yield "bulk"
+    (deleted,) = admin.delete_topics(["bulk"]).values()
+    deleted.result()
+
+
+@pytest.mark.acceptance("B254")
+def test_a_move_keeps_to_its_throttle_is_listed_refused_twice_and_cancelled(
+    fourth: GrowingCluster, java: JavaClients, client: Cluster, files: Path, bulk: str
 ) -> None:
-    """While replicas move, throttled to a crawl, both tools list them, refuse others, take --additional, and cancel."""
+    """While a replica crawls, no more than its rate arrives; both tools list it, refuse another, take --additional, and cancel."""
     address = fourth.bootstrap_servers
-    before = replicas(client, "orders")
-    (source, second), added = before[0], next(each for each in (1, 2, 3, 4) if each not in before[0])
-    plan = {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [source, added]}]}
-    (files / "crawl.json").write_text(json.dumps(plan))
+    (files / "crawl.json").write_text(
+        json.dumps({"version": 1, "partitions": [{"topic": bulk, "partition": 0, "replicas": [1, LATER_BROKER]}]})
+    )
     file = ("--reassignment-json-file", str(files / "crawl.json"))
-    assert ours(address, REASSIGN, *SERVER, *file, "--execute", "--throttle", "1024").code == 0
-    if list_reassignments(client):  # the first replica of a fetch is never throttled, and may be all there is
-        listed = assert_same(java, address, REASSIGN, *SERVER, "--list")
-        assert f"adding: {added}. removing: {second}." in listed.ours.output
-        assert_same(java, address, REASSIGN, *SERVER, *file, "--execute")
-        assert_same(java, address, REASSIGN, *SERVER, *file, "--verify")
-        again = ours(address, REASSIGN, *SERVER, *file, "--execute", "--additional", "--throttle", "2048")
-        assert again.code == 0
-        cancelled = ours(address, REASSIGN, *SERVER, *file, "--cancel")
-        assert "Successfully cancelled partition reassignment for: orders-0" in cancelled.output
+    began = time.monotonic()
+
+    def arrived() -> int:
+        size = sum(path.stat().st_size for path in fourth.nodes[LATER_BROKER].data_directory.glob(f"{bulk}-0/*.log"))
+        assert size <= CRAWL * (time.monotonic() - began) + CRAWL_BURST
+        return size
+
+    assert ours(address, REASSIGN, *SERVER, *file, "--execute", "--throttle", str(CRAWL)).code == 0
+    listed = assert_same(java, address, REASSIGN, *SERVER, "--list")
+    assert "adding: 4. removing: 2." in listed.ours.output
+    eventually(lambda: arrived() > 0)
+    for arguments in (("--execute",), ("--verify",)):
+        assert_same(java, address, REASSIGN, *SERVER, *file, *arguments)
+        arrived()
+    eventually(lambda: arrived() > CRAWL_BURST)  # it goes on, and no faster
+    assert list_reassignments(client)
+    again = ours(address, REASSIGN, *SERVER, *file, "--execute", "--additional", "--throttle", str(CRAWL // 2))
+    assert again.code == 0
+    cancelled = ours(address, REASSIGN, *SERVER, *file, "--cancel")
+    assert "Successfully cancelled partition reassignment for: bulk-0" in cancelled.output
+    wait_until_placed(fourth, bulk, [[1, 2]])
+
+    assert ours(address, REASSIGN, *SERVER, *file, "--execute", "--throttle", str(RATE)).code == 0
     eventually(lambda: not list_reassignments(client))
-    ours(address, REASSIGN, *SERVER, *file, "--verify")
+    wait_until_placed(fourth, bulk, [[1, LATER_BROKER]])
+    assert ours(address, REASSIGN, *SERVER, *file, "--verify").code == 0
 
 
 # -- leaders ---------------------------------------------------------------------------------------------------------------

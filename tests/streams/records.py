@@ -7,6 +7,10 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, ResourceType
 
+from stoker.client.admin.topics import wait_until
+from stoker.client.cluster import Cluster
+from stoker.client.properties import client_properties
+
 WAIT_SECONDS: Final = 30.0
 
 
@@ -25,10 +29,19 @@ class Records:
         wanted = [NewTopic(each, partitions, config={"retention.ms": "-1"}) for each in topics]
         for done in self._admin.create_topics(wanted).values():
             done.result(WAIT_SECONDS)
+        for each in topics:
+            self._wait_until_known(each, partitions)
 
     def add_partitions(self, topic: str, count: int) -> None:
         for done in self._admin.create_partitions([NewPartitions(topic, count)]).values():
             done.result(WAIT_SECONDS)
+        self._wait_until_known(topic, count)
+
+    def _wait_until_known(self, topic: str, partitions: int) -> None:
+        """By each broker: they hear of it from the controller, one after the other."""
+        for server in self.bootstrap_servers.split(","):
+            with Cluster(client_properties(server)) as cluster:
+                wait_until(cluster, topic, lambda found: found is not None and len(found.partitions) == partitions)
 
     def topics(self) -> dict[str, int]:
         """All of the broker, with their numbers of partitions."""

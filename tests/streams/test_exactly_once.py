@@ -73,12 +73,6 @@ def test_a_kill_with_some_sinks_written(records: Records, spark: "SparkSession",
     killed_and_restarted("sink", 2, records, spark, tmp_path, "killed")
 
 
-@pytest.mark.acceptance("B108")
-def test_a_kill_with_a_sink_on_columns_written(records: Records, spark: "SparkSession", tmp_path: Path) -> None:
-    """SIGKILL when a sink that is run on Arrow columns is written and others may not be; restarted with another parallelism."""
-    killed_and_restarted("columnar", 1, records, spark, tmp_path, "killed-columns")
-
-
 @pytest.mark.soak
 @pytest.mark.parametrize("time", [1, 2, 4])
 @pytest.mark.parametrize("point", POINTS)

@@ -15,7 +15,7 @@ from stoker.streams.running import newest_manifest
 from stoker.streams.state.directory import StateDirectory
 
 PARTITIONS: Final = 4
-BATCHES: Final = 5
+BATCHES: Final = 3
 _POLL_SECONDS: Final = 0.1
 _LONGEST_SECONDS: Final = 900.0
 Say = Callable[[str], None]
@@ -120,10 +120,10 @@ class Demo:
         return total
 
     def _run_killed_once(self, arguments: list[str], log: IO[str], state: StateDirectory, total: int) -> None:
-        """Until about half is done and a micro-batch has begun to write."""
+        """Until one micro-batch is done, and the next one has begun to write."""
         pipeline = Pipeline(arguments, log)
         try:
-            self._follow(pipeline, state, total, until=total * 2 // 5)
+            self._follow(pipeline, state, total, until=1)
             number = state.manifests()[-1] + 1
             deadline = time.monotonic() + 30
             while time.monotonic() < deadline and not _has_begun(state, number):

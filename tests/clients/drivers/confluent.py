@@ -161,6 +161,21 @@ class ConfluentKafka(Client):
                 raise
         assert topic not in eventually(self.topics, lambda topics: topic not in topics)
 
+    def create_anew(self, topic: str, *, partitions: int = 1, configs: Mapping[str, str] | None = None) -> None:
+        """A topic of a name that a tutorial has chosen, new and empty. Who still reads an old one makes it again, if brokers let him."""
+
+        def is_ours() -> bool:
+            self.delete_if_there(topic)
+            try:
+                self.create_ready_topic(topic, partitions=partitions, configs=configs)
+            except BrokerRefused as refused:
+                if refused.code != Code.TOPIC_ALREADY_EXISTS:
+                    raise
+                return False
+            return True
+
+        assert eventually(is_ours, bool), f"somebody else makes {topic} again and again"
+
     def create_partitions(self, topic: str, total: int) -> None:
         _only(self._admin.create_partitions([NewPartitions(topic, total)]))
 
@@ -189,11 +204,12 @@ class ConfluentKafka(Client):
         return sorted(self._admin.list_topics(timeout=WAIT_SECONDS).brokers)
 
     def delete_records(self, topic: str, partition: int, before_offset: int) -> None:
-        """A leader that the client remembers of a topic that had this name before is not asked for good."""
+        """By a client that knows nothing: librdkafka believes in the leader of a topic that had this name before, whose epoch was higher."""
 
         def refusal() -> BrokerRefused | None:
             try:
-                _only(self._admin.delete_records([TopicPartition(topic, partition, before_offset)]))
+                admin = AdminClient({"bootstrap.servers": self.bootstrap_servers})
+                _only(admin.delete_records([TopicPartition(topic, partition, before_offset)]))
             except BrokerRefused as refused:
                 return refused
             return None

@@ -273,8 +273,7 @@ def test_the_console_consumer_reads_in_a_group(tools: KafkaTools, orders: str, c
 @pytest.mark.acceptance("C008")
 def test_the_console_consumer_streams_until_it_is_interrupted(confluent: ConfluentKafka) -> None:
     """It prints what is there, then what comes, and Ctrl-C ends it with a count."""
-    confluent.delete_if_there("test")
-    confluent.create_ready_topic("test")
+    confluent.create_anew("test")
     confluent.produce("test", [Record(value=b"hello kafka")])
     main = MAIN_CLASSES["kafka-console-consumer.sh"]
     arguments = ["--topic", "test", "--from-beginning", "--bootstrap-server", confluent.bootstrap_servers]

@@ -180,8 +180,7 @@ def test_the_python_avro_consumer(
 ) -> None:
     """With a `process_order`, and a tombstone skipped where the snippet fails at it: orders of committed transactions, schemas by their ids."""
     topic, group = "orders-avro", "order-avro-consumer"
-    confluent.delete_if_there(topic)
-    confluent.create_ready_topic(topic)
+    confluent.create_anew(topic)
     groups = ConsumerGroups(bootstrap_servers)
     groups.forget(group)
     with SchemaRegistryClient({"url": registry.url}) as client:
@@ -223,8 +222,7 @@ def test_the_python_avro_serializer(
     tmp_path: Path,
 ) -> None:
     """With the imports it lacks, an order and a flush: an enum, a timestamp and a union with a record; 00, the id and the data."""
-    confluent.delete_if_there("orders")
-    confluent.create_ready_topic("orders")
+    confluent.create_anew("orders")
     text = TUTORIAL_ADDRESSES.sub(bootstrap_servers, (SNIPPETS / "avro_serializer.py.txt").read_text())
     text = corrected(
         text,

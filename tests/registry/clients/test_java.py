@@ -44,8 +44,7 @@ def test_the_java_avro_producer(
     own_registry: RegistryProcess, confluent: ConfluentKafka, bootstrap_servers: str, tmp_path: Path
 ) -> None:
     """With imports and a close around it, and `order.avsc` beside it: the subject is orders-value, and Java and Python read the order."""
-    confluent.delete_if_there("orders")
-    confluent.create_ready_topic("orders")
+    confluent.create_anew("orders")
     (tmp_path / "order.avsc").write_text((SNIPPETS / "order.avsc").read_text())
     snippet = TUTORIAL_ADDRESSES.sub(bootstrap_servers, (SNIPPETS / "avro_producer.java.txt").read_text())
     snippet = corrected(snippet, {"http://schema-registry:8081": own_registry.url})
