@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 from confluent_kafka import KafkaError, Message, Producer
 
+from stoker.broker.log_cleaner import MOST_DEATHS
 from stoker.wire.record_batch import Record
 from tests.broker.test_log_cleaner import read_from_start, workers_of
 from tests.faults.broker_process import BrokerProcess
@@ -85,7 +86,7 @@ def run_kills(data_dir: Path, *, seconds: float, seed: int) -> str:
     """Kill worker and broker at random moments, each at least once, then look for what was acknowledged."""
     chance = random.Random(seed)
     kills = {"worker": 0, "broker": 0, "stop": 0}
-    cleanings = 0
+    cleanings = of_this_run = 0
     with BrokerProcess(data_dir, options=OPTIONS) as broker:
         create_topic(
             broker.bootstrap_servers,
@@ -102,10 +103,12 @@ def run_kills(data_dir: Path, *, seconds: float, seed: int) -> str:
                 time.sleep(chance.uniform(0.05, 0.9))
                 victim = chance.choice(("worker", "worker", "broker", "broker", "stop"))
                 if victim == "worker":
-                    for pid in workers_of(broker):
+                    for pid in workers_of(broker)[: MOST_DEATHS - 1 - of_this_run]:  # at one more it is given up
                         os.kill(pid, signal.SIGKILL)
                         kills["worker"] += 1
+                        of_this_run += 1
                     continue
+                of_this_run = 0
                 cleanings += sum("up to offset" in line for line in broker.lines)
                 kills[victim] += 1
                 if victim == "broker":

@@ -25,6 +25,7 @@ from tests.kafka_tools.cluster_cases import CASES, CLUSTER, ELECTION, GROUPS, RA
 from tests.kafka_tools.comparison import Ran, original, ours
 from tests.kafka_tools.growing_cluster import LATER_BROKER, GrowingCluster
 from tests.kafka_tools.side_by_side import assert_same, comparable, run_both
+from tests.known_topics import wait_until_all_know
 
 pytestmark = pytest.mark.java
 
@@ -125,10 +126,12 @@ def replicas(client: Cluster, name: str) -> list[list[int]]:
 
 
 def wait_until_placed(cluster: GrowingCluster, name: str, wanted: list[list[int]]) -> None:
-    """Until each broker knows it: the controller does first, and tools ask any of them."""
-    for address in cluster.bootstrap_servers.split(","):
-        with Cluster(client_properties(address)) as asked:
-            eventually(lambda asked=asked: replicas(asked, name) == wanted)  # type: ignore[misc]
+    """As all brokers know: tools ask any of them."""
+
+    def is_placed(found: Topic | None) -> bool:
+        return found is not None and [list(each.replicas) for each in found.partitions] == wanted
+
+    wait_until_all_know(cluster.bootstrap_servers, name, is_placed)
 
 
 # -- the same arguments ----------------------------------------------------------------------------------------------------

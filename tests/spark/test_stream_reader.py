@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as Place
-from confluent_kafka.admin import NewPartitions
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 from pyspark.sql.types import StructType
 
@@ -249,8 +248,7 @@ def test_a_query_of_what_is_available_now_may_begin_after_it(begin: Callable[...
 def test_new_partitions_are_read_from_their_beginning(query: Query, topic: Topic, topics: Topics) -> None:
     topic.send_values(["old"])
     first = query.next(query.begin())
-    for done in topics.admin.create_partitions([NewPartitions(topic.name, 4)]).values():
-        done.result(WAIT_SECONDS)
+    topics.add_partitions(topic, 4)
     producer = Producer({"bootstrap.servers": topic.bootstrap_servers, "log_level": 0})  # that does not remember two
     producer.produce(topic.name, b"new", partition=3)
     assert producer.flush(WAIT_SECONDS) == 0
@@ -377,7 +375,6 @@ def test_a_deleted_topic_is_lost(begin: Callable[..., Query], topics: Topics, to
     query = begin(**both)
     start = query.next(query.begin())
     topics.delete(topic)
-    # A broker that has not heard of it yet still tells of what it led: one of the two is enough.
     with pytest.raises(DataLost, match=f"no longer a partition {topic.name}-"):
         query.next(start)
     lenient = begin(**both, failOnDataLoss="false")

@@ -5,8 +5,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from pyspark.sql import DataFrame, SparkSession
+
+from tests.known_topics import wait_for_partitions, wait_until_all_know
 
 WAIT_SECONDS = 30.0
 NOON = 1_700_000_000_000
@@ -80,8 +82,15 @@ class Topics:
         config = {"retention.ms": "-1"} | {key.replace("_", "."): value for key, value in configs.items()}
         for done in self.admin.create_topics([NewTopic(name, partitions, config=config)]).values():
             done.result(WAIT_SECONDS)
+        wait_for_partitions(self.bootstrap_servers, name, partitions)
         return Topic(self.bootstrap_servers, name, self._producer)
+
+    def add_partitions(self, topic: Topic, total: int) -> None:
+        for done in self.admin.create_partitions([NewPartitions(topic.name, total)]).values():
+            done.result(WAIT_SECONDS)
+        wait_for_partitions(self.bootstrap_servers, topic.name, total)
 
     def delete(self, topic: Topic) -> None:
         for done in self.admin.delete_topics([topic.name]).values():
             done.result(WAIT_SECONDS)
+        wait_until_all_know(self.bootstrap_servers, topic.name, lambda told: told is None)

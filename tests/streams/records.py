@@ -7,9 +7,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, ResourceType
 
-from stoker.client.admin.topics import wait_until
-from stoker.client.cluster import Cluster
-from stoker.client.properties import client_properties
+from tests.known_topics import wait_for_partitions
 
 WAIT_SECONDS: Final = 30.0
 
@@ -30,18 +28,12 @@ class Records:
         for done in self._admin.create_topics(wanted).values():
             done.result(WAIT_SECONDS)
         for each in topics:
-            self._wait_until_known(each, partitions)
+            wait_for_partitions(self.bootstrap_servers, each, partitions)
 
     def add_partitions(self, topic: str, count: int) -> None:
         for done in self._admin.create_partitions([NewPartitions(topic, count)]).values():
             done.result(WAIT_SECONDS)
-        self._wait_until_known(topic, count)
-
-    def _wait_until_known(self, topic: str, partitions: int) -> None:
-        """By each broker: they hear of it from the controller, one after the other."""
-        for server in self.bootstrap_servers.split(","):
-            with Cluster(client_properties(server)) as cluster:
-                wait_until(cluster, topic, lambda found: found is not None and len(found.partitions) == partitions)
+        wait_for_partitions(self.bootstrap_servers, topic, count)
 
     def topics(self) -> dict[str, int]:
         """All of the broker, with their numbers of partitions."""

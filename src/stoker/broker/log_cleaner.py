@@ -28,7 +28,7 @@ logger = getLogger("stoker.broker")
 _LOGS_PER_TURN: Final = 100
 _SMALLEST_READ_BYTES: Final = 4 * 1024 * 1024
 _LARGEST_BUFFER_BYTES: Final = 2**31 - 1
-_MOST_DEATHS: Final = 3
+MOST_DEATHS: Final = 3
 """A log whose cleaning kills its worker so often is left alone."""
 _NO_LIMIT: Final = 1e300
 _CONSIDERATE_BYTES_PER_SECOND: Final = 200e6
@@ -232,7 +232,7 @@ class LogCleaner:
 
     def _worker_died(self, log: PartitionLog, error: WorkerDied) -> None:
         deaths = self._deaths[log] = self._deaths.get(log, 0) + 1
-        if deaths >= _MOST_DEATHS:
+        if deaths >= MOST_DEATHS:
             self._give_up(log, f"its worker died {deaths} times, last {error}")
         else:
             logger.warning("the worker that cleaned %s died, it is tried again: %s", log.directory, error)

@@ -64,7 +64,9 @@ def open_client(
             unknown.append(named[1])
         else:
             if unknown:
-                log_warning(f"These configurations '[{', '.join(unknown)}]' were supplied but are not used yet.", _CONFIGS)
+                log_warning(
+                    f"These configurations '[{', '.join(unknown)}]' were supplied but are not used yet.", _CONFIGS
+                )
             return client
 
 
