@@ -44,6 +44,14 @@ from stoker.client.librdkafka import librdkafka_settings
         ),
         ({"ssl.truststore.certificates": "-----BEGIN"}, {"ssl.ca.pem": "-----BEGIN"}),
         ({"sasl.mechanism": "PLAIN", "sasl.username": "u"}, {"sasl.mechanism": "PLAIN", "sasl.username": "u"}),
+        (
+            {"sasl.jaas.config": 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ann" password="a b\\"c;";'},
+            {"sasl.username": "ann", "sasl.password": 'a b"c;'},
+        ),
+        (
+            {"sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required\n  password=p\n  username='ann';"},
+            {"sasl.username": "ann", "sasl.password": "p"},
+        ),
         ({"key.serializer": "X", "metrics.num.samples": "2", "interceptor.classes": ""}, {}),
     ],
 )  # fmt: skip
@@ -54,7 +62,9 @@ def test_settings(properties: dict[str, str], settings: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("properties", "reason"),
     [
-        ({"sasl.jaas.config": "x"}, "sasl.jaas.config cannot be used: .*sasl.username and sasl.password"),
+        ({"sasl.jaas.config": "x"}, "sasl.jaas.config cannot be used: a PlainLoginModule or ScramLoginModule"),
+        ({"sasl.jaas.config": 'a.PlainLoginModule required username="ann";'}, "with username and password is read"),
+        ({"sasl.jaas.config": 'a.PlainLoginModule required username="a" password="b"; c'}, "nothing else of JAAS"),
         ({"interceptor.classes": "com.example.X"}, "interceptor.classes cannot be used: it names a Java class"),
         ({"ssl.truststore.location": "/ca.jks"}, "reads no JKS; .*ssl.truststore.type=PEM"),
         ({"ssl.keystore.location": "/me.jks"}, "reads no JKS; .*ssl.keystore.type=PKCS12"),

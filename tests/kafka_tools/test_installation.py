@@ -106,6 +106,17 @@ def test_a_list_of_topics_imports_little() -> None:
     assert not {"typer", "rich", "asyncio", "confluent_kafka", "pyspark", "numpy", "argparse"} & set(imported)
 
 
+def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path) -> None:
+    """`kafka-topics.sh --help | grep -q` under `set -o pipefail`: as Java's, which minds nothing."""
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        ran = subprocess.run(
+            [STOKER, "kafka-broker-api-versions.sh", "--version"], stdout=closed, stderr=subprocess.PIPE, check=False
+        )
+    assert (ran.returncode, ran.stderr) == (0, b"")
+
+
 def test_a_cluster_that_is_not_there() -> None:
     """Told at once, where Kafka's own tool tries for a minute."""
     ran = _run(STOKER, "kafka-topics.sh", "--list", "--bootstrap-server", "localhost:1")

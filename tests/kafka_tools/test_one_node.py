@@ -64,6 +64,10 @@ def stoker(properties: Path) -> Iterator[BrokerProcess]:
                 producer.produce("orders", b"v" * 90, key=str(number).encode(), partition=0, headers={"h": b"1"})
             producer.flush()  # what is aborted before it is sent leaves nothing in the log
             ending()
+        plain = Producer({"bootstrap.servers": broker.bootstrap_servers})
+        for _ in range(3):
+            plain.produce("orders", b"v" * 90, partition=1)
+            plain.flush()
         consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "payments-service"})
         consumer.commit(offsets=[TopicPartition("orders", 0, 5)], asynchronous=False)
         consumer.close()
@@ -155,6 +159,18 @@ def test_files_of_stoker_are_dumped_alike(stoker: BrokerProcess, java: JavaClien
     assert "TOPIC_RECORD" in dumped(java, data, "__cluster_metadata-0/*.log", "--cluster-metadata-decoder").output
     dumped(java, data, "bootstrap.checkpoint", "--cluster-metadata-decoder")
     dumped(java, data, "__cluster_metadata-0/*.checkpoint", "--cluster-metadata-decoder")
+
+
+@pytest.mark.parametrize("place", [4, 30, 61, 75, 200])
+def test_a_damaged_segment_is_dumped_alike(
+    stoker: BrokerProcess, java: JavaClients, properties: Path, tmp_path: Path, place: int
+) -> None:
+    """A byte that is wrong in the header of a batch, or in its records: as far as Kafka's own tool reads, and ended as that ends."""
+    (segment,) = (properties.parent / "data" / "orders-1").glob("*.log")
+    damaged = bytearray(segment.read_bytes())
+    damaged[place] ^= 0x41
+    (tmp_path / segment.name).write_bytes(damaged)
+    dumped(java, tmp_path, segment.name, "--print-data-log")
 
 
 DUMP_CASES = [

@@ -31,7 +31,10 @@ CONFIGS: Final = f"kafka-configs.sh {SERVER}"
 PRODUCE: Final = f"kafka-console-producer.sh {SERVER} --topic TOPIC"
 CONSUME: Final = f"kafka-console-consumer.sh {SERVER} --topic TOPIC"
 OFFSETS: Final = f"kafka-get-offsets.sh {SERVER}"
-STRING: Final = "org.apache.kafka.common.serialization.StringDeserializer"
+DESERIALIZERS: Final = "org.apache.kafka.common.serialization"
+STRING: Final = f"{DESERIALIZERS}.StringDeserializer"
+LARGE: Final = "x" * 1200
+SMALL_REQUESTS: Final = "--producer-property max.request.size=1000"
 
 _TOPIC_ID: Final = re.compile(r"TopicId: [\w-]{22}")
 _TIME: Final = re.compile(r"(CreateTime|LogAppendTime):\d+")
@@ -128,6 +131,23 @@ SCENARIOS: Final[dict[str, list[str]]] = {
         f"{OFFSETS} --topic TOPIC --time max-timestamp",
         f"kafka-delete-records.sh {SERVER} --offset-json-file DIRECTORY/TOPIC.json",
         f"{OFFSETS} --topic TOPIC --time -2",
+    ],
+    "records that cannot be": [
+        f"{TOPICS} --create --topic TOPIC --partitions 1",
+        f"{PRODUCE} {SMALL_REQUESTS} <<< before\\n{LARGE}\\nbehind\\n",
+        f"{PRODUCE} {SMALL_REQUESTS} --sync <<< before\\n{LARGE}\\nbehind\\n",
+        f"{PRODUCE} {SMALL_REQUESTS} --sync --reader-property parse.key=true <<< k\\t{LARGE}\\n",
+        f"{PRODUCE} --producer-property nosuch.property=1 <<< sent\\n",
+        f"{PRODUCE} --reader-property parse.key=true --reader-property null.marker=NULL <<< 1234\\tNULL\\n",
+        f"kafka-console-producer.sh {SERVER} --topic 'a b' <<< x\\n",
+        f"kafka-console-producer.sh {SERVER} --topic 'a b' --sync <<< x\\n",
+        f"{CONSUME} --from-beginning --timeout-ms 3000 --value-deserializer {DESERIALIZERS}.BytesDeserializer",
+        f"{CONSUME} --partition 0 --offset 4 --max-messages 1 --key-deserializer {DESERIALIZERS}.IntegerDeserializer"
+        f" --formatter-property print.key=true --value-deserializer {STRING}",
+        f"{CONSUME} --from-beginning --max-messages 1 --value-deserializer {DESERIALIZERS}.IntegerDeserializer",
+        f"{CONSUME} --consumer-property auto.offset.reset=none --timeout-ms 20000",
+        f"{CONSUME} --group TOPIC-none --consumer-property auto.offset.reset=none --timeout-ms 20000",
+        f"{CONSUME} --from-beginning --max-messages 1 --consumer-property nosuch.property=1",
     ],
     "what only looks": [
         f"{TOPICS} --list",

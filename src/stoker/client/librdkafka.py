@@ -63,8 +63,9 @@ _REFUSED: Final = {
     "transactional.id": "this command begins no transactions",
 }
 
-_LOGIN: Final = re.compile(r"\S*\.(?:Plain|Scram)LoginModule\s+required\s+(?P<options>.*?)\s*;", re.DOTALL)
-_OPTION: Final = re.compile(r"""(\w+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"';]+))""")
+_OPTION: Final = re.compile(r"""\s+(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s"';]+))""")
+_LOGIN: Final = re.compile(rf"\S*\.(?:Plain|Scram)LoginModule\s+required(?P<options>(?:{_OPTION.pattern})+)\s*;")
+_ESCAPED: Final = re.compile(r"\\(.)")
 
 _ASSIGNORS: Final = {
     "RangeAssignor": "range",
@@ -162,7 +163,8 @@ def _credentials(remaining: dict[str, str]) -> dict[str, str]:
     if not text:
         return {}
     login = _LOGIN.fullmatch(text)
-    options = {name: "".join(value) for name, *value in _OPTION.findall(login["options"])} if login else {}
+    found = _OPTION.findall(login["options"]) if login else []
+    options = {name: _ESCAPED.sub(r"\1", quoted + single) + bare for name, quoted, single, bare in found}
     if not {"username", "password"} <= options.keys():
         raise InvalidClientProperty(
             "sasl.jaas.config cannot be used: a PlainLoginModule or ScramLoginModule with username and password is read, and "
