@@ -51,6 +51,9 @@ LONG_FIRST = (
 
 MOST_WORKERS = 8
 
+COLLECTED = pytest.StashKey[list[pytest.Item]]()
+"""All tests of the files that were named, those that are left out too."""
+
 SPARK_SHUFFLE_PARTITIONS = 4
 SPARK_TIMEOUT_SECONDS = 300
 """Far more than any test needs, but on a machine that is busy with something else. A test that is interrupted while it talks
@@ -107,10 +110,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         backends.parametrize(metafunc)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that use `spark` and `backend` are marked so. Workers (`pytest -n`) take the long files first, so that none is left alone
     at the end.
     """
+    config.stash[COLLECTED] = list(items)
     for item in items:
         if isinstance(item, pytest.Function) and "backend" in item.fixturenames:
             item.add_marker(pytest.mark.backend)
@@ -189,6 +194,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
             "spark.sql.shuffle.partitions": SPARK_SHUFFLE_PARTITIONS,
             "spark.sql.warehouse.dir": tmp_path_factory.mktemp("warehouse"),
             "spark.log.level": "ERROR",
+            # What is compiled here runs a few times, on a few rows.
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         },
     )
     yield session

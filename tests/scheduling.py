@@ -10,11 +10,12 @@ from tests.backends import APACHE_KAFKA, is_on_apache_kafka
 
 SPARK = "spark"
 STREAMS = "streams"
+PARTS_OF_STREAMS = "streams/"
 
 
 class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it ships without types
     """Those of a file, those of all files that share a Spark session, which takes long to start and is slow at first, and those on a
-    three-broker Apache Kafka: one is enough for all. Streams have a session of their own, or they would all wait for one another.
+    three-broker Apache Kafka: one is enough for all. Streams, and the rooms in them, have two sessions of their own, or they would all wait for one another.
     """
 
     def __init__(self, config: pytest.Config, log: Producer | None) -> None:
@@ -28,7 +29,9 @@ class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it ships without 
         file: str = super()._split_scope(nodeid)
         if not self._uses_session(file):
             return file
-        return STREAMS if file.startswith("tests/streams/") else SPARK
+        if not file.startswith("tests/streams/"):
+            return SPARK
+        return STREAMS if file.count("/") == 2 else PARTS_OF_STREAMS
 
     def _names_it(self, file: str) -> bool:
         return "SparkSession" in (self._root / file).read_text()

@@ -34,8 +34,13 @@ def test_who_waits_for_a_write_when_the_server_stops_is_answered(bootstrap_serve
         before = _end_of_log(bootstrap_servers, topic)
         answers: list[Any] = []
 
+        connected = threading.Barrier(2)
+
         def ask(subject: str) -> None:
-            answers.append(registry.ask("POST", f"/subjects/{subject}/versions", json={"schema": '"int"'}).json())
+            with httpx2.Client(base_url=registry.url, timeout=30) as client:
+                client.get("/subjects")
+                connected.wait()
+                answers.append(client.post(f"/subjects/{subject}/versions", json={"schema": '"int"'}).json())
 
         asking = [threading.Thread(target=ask, args=(subject,)) for subject in ("b", "c")]
         for each in asking:

@@ -19,11 +19,8 @@ COUNT: Final = 300
 KILL_SECONDS: Final = 240.0
 CRASHES: Final = [
     ("store", 3),
-    ("sink", 1),
     ("sink", 3),
     ("columnar", 1),
-    ("files", 1),
-    ("dead-letters", 2),
     ("manifest", 1),
 ]
 
@@ -32,7 +29,7 @@ CRASHES: Final = [
 def test_a_crash_at_any_point_doubles_and_loses_nothing(
     records: Records, spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An application that fails at seven points of its micro-batches, one after the other, and goes on: each record once."""
+    """An application that fails at four points of its micro-batches, one after the other, and goes on: each record once."""
     records.create("crashed-orders", "crashed-payments", partitions=2)
     count = 0
     for point, time in CRASHES:
@@ -51,31 +48,20 @@ def test_a_crash_at_any_point_doubles_and_loses_nothing(
     assert status.dead_letters == {"crashed-orders": count // 50}
 
 
-def killed_and_restarted(
-    point: str, time: int, records: Records, spark: "SparkSession", place: Path, prefix: str
-) -> None:
-    """By SIGKILL, with its JVM; it goes on in another session, which has other cores and shuffle partitions."""
+@pytest.mark.acceptance("B108")
+@pytest.mark.soak
+@pytest.mark.parametrize("time", [1, 2, 4])
+@pytest.mark.parametrize("point", POINTS)
+def test_a_kill_at_each_point(point: str, time: int, records: Records, spark: "SparkSession", tmp_path: Path) -> None:
+    """SIGKILL of it and its JVM at each point of the first micro-batches; it goes on with other cores and shuffle partitions."""
+    prefix = f"killed-{point}-{time}"
     records.create(f"{prefix}-orders", f"{prefix}-payments", partitions=2)
     feed(records, prefix, range(COUNT))
-    arguments = [point, str(time), prefix, records.bootstrap_servers, str(place), "local[3]"]
+    arguments = [point, str(time), prefix, records.bootstrap_servers, str(tmp_path), "local[3]"]
     command = [sys.executable, "-m", "tests.streams.payments_application", *arguments]
     killed = subprocess.run(command, start_new_session=True, timeout=KILL_SECONDS, capture_output=True, text=True)
     assert killed.returncode == -signal.SIGKILL, killed.stderr[-3000:]
     session = spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", "3")
-    application(prefix, records.bootstrap_servers, str(place), session).run(until_end=True)
-    checked(records, prefix, place, COUNT)
-
-
-@pytest.mark.acceptance("B108")
-def test_a_kill_with_some_sinks_written(records: Records, spark: "SparkSession", tmp_path: Path) -> None:
-    """SIGKILL when some sinks of a micro-batch are written and others are not; restarted with another parallelism."""
-    killed_and_restarted("sink", 2, records, spark, tmp_path, "killed")
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("time", [1, 2, 4])
-@pytest.mark.parametrize("point", POINTS)
-def test_a_kill_at_each_point(point: str, time: int, records: Records, spark: "SparkSession", tmp_path: Path) -> None:
-    """SIGKILL at each point of the first micro-batches, and a restart with another parallelism."""
-    killed_and_restarted(point, time, records, spark, tmp_path, f"killed-{point}-{time}")
+    application(prefix, records.bootstrap_servers, str(tmp_path), session).run(until_end=True)
+    checked(records, prefix, tmp_path, COUNT)

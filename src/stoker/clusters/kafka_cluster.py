@@ -57,8 +57,11 @@ class KafkaCluster(LocalCluster):
         plan = self.plan
         return [KafkaNode(plan, number, self.directory) for number in plan.nodes]
 
-    def daemons(self) -> list[Daemon]:
-        return [node.daemon for node in self.nodes()]
+    def stages(self) -> list[list[Daemon]]:
+        """A broker asks the controllers whether it may go: without them it would wait for minutes."""
+        plan = self.plan
+        brokers = [node.daemon for node in self.nodes() if not plan.is_controller(node.number)]
+        return [brokers, [node.daemon for node in self.nodes() if plan.is_controller(node.number)]]
 
     def node(self, number: int) -> KafkaNode:
         """Raises NoCluster and NoSuchNode."""

@@ -50,16 +50,21 @@ class LocalCluster(ABC):
         return (self.directory / self.plan_file).exists()
 
     @abstractmethod
+    def stages(self) -> list[list[Daemon]]:
+        """All, whether they run or not: those of one stage are stopped when those before have ended. Raises NoCluster."""
+
     def daemons(self) -> list[Daemon]:
-        """All, in the order in which they are stopped, whether they run or not. Raises NoCluster."""
+        """All, whether they run or not. Raises NoCluster."""
+        return [daemon for stage in self.stages() for daemon in stage]
 
     def down(self, *, delete: bool = False) -> None:
         """Stop everything; with `delete` also remove the cluster and all of its data. Raises NoCluster."""
-        daemons = self.daemons()
+        stages = self.stages()
         with changing(self.directory):
-            self._stop(daemon for daemon in daemons if daemon.pid is not None)
+            for stage in stages:
+                self._stop(daemon for daemon in stage if daemon.pid is not None)
             if delete:
-                for daemon in daemons:
+                for daemon in self.daemons():
                     shutil.rmtree(daemon.directory, ignore_errors=True)
                 (self.directory / self.plan_file).unlink()
                 (self.directory / LOCK_FILE).unlink()

@@ -58,8 +58,8 @@ class SparkCluster(LocalCluster):
         """The master's address: spark://127.0.0.1:7077. Raises NoCluster."""
         return self.plan.master
 
-    def daemons(self) -> list[Daemon]:
-        return [*map(self._worker, self.plan.workers), self._master_daemon]
+    def stages(self) -> list[list[Daemon]]:
+        return [[*map(self._worker, self.plan.workers), self._master_daemon]]
 
     def status(self) -> SparkStatus:
         """Raises NoCluster."""

@@ -56,8 +56,8 @@ def test_kills_at_each_step(tmp_path: Path) -> None:
     go_through(tmp_path, stoker, at_each_step(random.Random(seed), Victim), batches=8, seed=seed)
 
 
+@pytest.mark.soak
 @pytest.mark.java
-@pytest.mark.timeout(240)
 def test_kills_at_each_step_on_apache_kafka(tmp_path: Path) -> None:
     """The broker dies only where it hurts most: when it has answered EndTxn, and has not written the markers."""
     seed = random.randrange(2**32)
