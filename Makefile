@@ -49,9 +49,9 @@ test: ## run the tests, foreign clients included; a chosen few on a three-broker
 	$(BIN)/pytest $(IN_PARALLEL) $(ARGS)
 
 .PHONY: test-kafka
-test-kafka: ## run all tests of clients, groups, transactions, registry, Spark, streams and SQL on both: Stoker and Apache Kafka
+test-kafka: ## run all tests of clients, groups, transactions, registry, Spark, streams and SQL on both, Stoker and Apache Kafka; and those that move replicas of three brokers
 	@$(MAKE) --no-print-directory -j4 set-up
-	$(BIN)/pytest $(IN_PARALLEL) --against=both -m "backend and not soak" $(ARGS)
+	$(BIN)/pytest $(IN_PARALLEL) --against=both -m "(backend or three_brokers) and not soak" $(ARGS)
 
 .PHONY: clients
 clients: ## run only the tests in which foreign clients talk to Stoker

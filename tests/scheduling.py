@@ -1,6 +1,7 @@
 """Which tests run together in one process, when several do (`pytest -n`)."""
 
 from functools import cache
+from pathlib import PurePath
 
 import pytest
 from xdist.remote import Producer
@@ -10,12 +11,12 @@ from tests.backends import APACHE_KAFKA, is_on_apache_kafka
 
 SPARK = "spark"
 STREAMS = "streams"
-PARTS_OF_STREAMS = "streams/"
 
 
 class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it ships without types
     """Those of a file, those of all files that share a Spark session, which takes long to start and is slow at first, and those on a
-    three-broker Apache Kafka: one is enough for all. Streams, and the rooms in them, have two sessions of their own, or they would all wait for one another.
+    three-broker Apache Kafka: one is enough for all. There are two sessions, one for streams, and one for the rooms in it and all others: one would
+    take as long as everything else.
     """
 
     def __init__(self, config: pytest.Config, log: Producer | None) -> None:
@@ -29,9 +30,7 @@ class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it ships without 
         file: str = super()._split_scope(nodeid)
         if not self._uses_session(file):
             return file
-        if not file.startswith("tests/streams/"):
-            return SPARK
-        return STREAMS if file.count("/") == 2 else PARTS_OF_STREAMS
+        return STREAMS if PurePath(file).parent == PurePath("tests/streams") else SPARK
 
     def _names_it(self, file: str) -> bool:
         return "SparkSession" in (self._root / file).read_text()

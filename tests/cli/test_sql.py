@@ -42,7 +42,6 @@ def lines(text: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-@pytest.mark.both_backends
 def test_a_file_and_then_questions(run: CommandLine, filled: str, options: list[str], tmp_path: Path) -> None:
     script = tmp_path / "orders.sql"
     script.write_text(SCRIPT.format(topic=filled))

@@ -27,7 +27,7 @@ from tests.kafka_tools.growing_cluster import LATER_BROKER, GrowingCluster
 from tests.kafka_tools.side_by_side import assert_same, comparable, run_both
 from tests.known_topics import wait_until_all_know
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.three_brokers]
 
 PLACES = [[1, 2], [2, 3], [3, 1], [1, 2]]
 DEADLINE_SECONDS = 60.0

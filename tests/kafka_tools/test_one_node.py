@@ -13,7 +13,7 @@ from tests.apache_kafka import ApacheKafka
 from tests.clients.drivers.java import JavaClients
 from tests.faults.broker_process import BrokerProcess
 from tests.kafka_tools.comparison import HERE, Ran, original, ours
-from tests.kafka_tools.side_by_side import assert_same
+from tests.kafka_tools.side_by_side import assert_same, comparable, run_both
 from tests.ports import free_port
 
 pytestmark = pytest.mark.java
@@ -165,12 +165,21 @@ def test_files_of_stoker_are_dumped_alike(stoker: BrokerProcess, java: JavaClien
 def test_a_damaged_segment_is_dumped_alike(
     stoker: BrokerProcess, java: JavaClients, properties: Path, tmp_path: Path, place: int
 ) -> None:
-    """A byte that is wrong in the header of a batch, or in its records: as far as Kafka's own tool reads, and ended as that ends."""
+    """A byte that is wrong in the header of a batch, or in its records: as far as Kafka's own tool reads, and ended as that ends.
+
+    What is wrong with a record is told in other words.
+    """
     (segment,) = (properties.parent / "data" / "orders-1").glob("*.log")
     damaged = bytearray(segment.read_bytes())
     damaged[place] ^= 0x41
     (tmp_path / segment.name).write_bytes(damaged)
-    dumped(java, tmp_path, segment.name, "--print-data-log")
+    pair = run_both(java, "", DUMP, "--print-data-log", "--files", str(tmp_path / segment.name))
+    kafkas, our = map(comparable, pair)
+    assert (our.code, our.output, our.error.partition(":")[0]) == (
+        kafkas.code,
+        kafkas.output,
+        kafkas.error.partition(":")[0],
+    )
 
 
 DUMP_CASES = [

@@ -27,9 +27,6 @@ TIME = pa.timestamp("us", "UTC")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
-pytestmark = pytest.mark.both_backends
-
-
 @pytest.fixture(scope="module")
 def topics(broker: str) -> Topics:
     return Topics(broker)

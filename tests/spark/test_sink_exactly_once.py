@@ -13,9 +13,6 @@ from tests.spark.topics import Topic, Topics
 ROWS = 100
 
 
-pytestmark = pytest.mark.both_backends
-
-
 @pytest.fixture(scope="module")
 def topics(broker: str) -> Topics:
     return Topics(broker)
@@ -50,6 +47,7 @@ def forget_the_end_of_the_last_batch(checkpoint: Path) -> None:
     (commits / f".{last.name}.crc").unlink(missing_ok=True)
 
 
+@pytest.mark.both_backends
 def test_a_batch_that_is_run_again(spark: SparkSession, topics: Topics, source: Topic, tmp_path: Path) -> None:
     target = topics.create(partitions=3)
     for _ in range(2):

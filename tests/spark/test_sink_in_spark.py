@@ -16,9 +16,6 @@ from tests.spark.topics import Topic, Topics
 ROWS = 1000
 
 
-pytestmark = pytest.mark.both_backends
-
-
 @pytest.fixture(scope="module")
 def topics(broker: str) -> Topics:
     return Topics(broker)
@@ -50,6 +47,7 @@ def test_a_batch(spark: SparkSession, topics: Topics, delivery: str) -> None:
     assert values(spark, topic) == sorted(f"value {number}" for number in range(ROWS))
 
 
+@pytest.mark.both_backends
 def test_a_stream_from_topic_to_topic(spark: SparkSession, topics: Topics, checkpoint: str) -> None:
     """What a source gives can be written as it is, headers and times too; a query that is started again goes on."""
     source, target = (topics.create(partitions=2, retention_ms="-1") for _ in range(2))

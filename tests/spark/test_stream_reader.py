@@ -25,9 +25,6 @@ Json = dict[str, Any]
 ALL = ReadAllAvailable()
 
 
-pytestmark = pytest.mark.both_backends
-
-
 @pytest.fixture(scope="module")
 def topics(broker: str) -> Topics:
     return Topics(broker)
@@ -245,6 +242,7 @@ def test_a_query_of_what_is_available_now_may_begin_after_it(begin: Callable[...
     assert query.next(end) == end
 
 
+@pytest.mark.both_backends
 def test_new_partitions_are_read_from_their_beginning(query: Query, topic: Topic, topics: Topics) -> None:
     topic.send_values(["old"])
     first = query.next(query.begin())
@@ -290,6 +288,7 @@ def test_large_ranges_are_cut(begin: Callable[..., Query], topic: Topic) -> None
     assert query.values(start, end) == [str(number) for number in range(10)]
 
 
+@pytest.mark.both_backends
 def test_open_transactions_are_waited_for_and_aborted_ones_left_out(
     begin: Callable[..., Query], topics: Topics, topic: Topic
 ) -> None:
@@ -367,6 +366,7 @@ def test_what_expires_while_it_is_to_be_read_is_lost(begin: Callable[..., Query]
     assert sum(read) == 6
 
 
+@pytest.mark.both_backends
 def test_a_deleted_topic_is_lost(begin: Callable[..., Query], topics: Topics, topic: Topic) -> None:
     other = topics.create()
     both = {"subscribe": f"{topic.name},{other.name}", "startingOffsets": "earliest"}

@@ -7,7 +7,7 @@ from typing import Final
 
 from stoker.errors import StokerError
 from stoker.kafka_tools.failure import KAFKA_VERSION, ToolExit, UsageAsked, VersionAsked, java_error
-from stoker.kafka_tools.table import find_tool
+from stoker.kafka_tools.table import Tool, find_tool
 
 FAILED: Final = 1
 INTERRUPTED: Final = 130
@@ -26,20 +26,23 @@ def run(name: str, arguments: Sequence[str]) -> int:
         print(f"stoker: there is no tool {name}{hint} `stoker tools list` lists them.", file=sys.stderr)
         return 2
     try:
-        code = tool.load()(arguments)
-        sys.stdout.flush()
-        return code
+        return _run(tool, arguments)
+    except BrokenPipeError:  # `| head`, `| grep -q`: as Java's System.out, which minds nothing
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run(tool: Tool, arguments: Sequence[str]) -> int:
+    try:
+        return _end(tool.load()(arguments))
     except UsageAsked as asked:
         return _end(FAILED, error=f"{asked.message}\n{asked.parser.help_text()}".removesuffix("\n"))
     except VersionAsked:
         return _end(0, output=KAFKA_VERSION)
     except ToolExit as ended:
         return _end(ended.code, output=ended.output, error=ended.error)
-    except BrokenPipeError:  # `| head`, `| grep -q`: as Java's System.out, which minds nothing
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        return INTERRUPTED
     except StokerError as error:
         return _end(FAILED, error=f'Exception in thread "main" {java_error(error).described}')
 

@@ -35,7 +35,7 @@ class RemoteClient(Client):
             self._process.wait()
         self._answers.close()
 
-    def call(self, operation: str, *, _seconds: float = 2 * WAIT_SECONDS, **arguments: Any) -> Any:
+    def call(self, operation: str, *, _seconds: float = 4 * WAIT_SECONDS, **arguments: Any) -> Any:
         """Ask the process; it is killed if it does not answer in time, and that fails the test instead of hanging it."""
         watchdog = threading.Timer(_seconds, self._process.kill)
         watchdog.start()
