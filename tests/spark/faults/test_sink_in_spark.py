@@ -25,7 +25,7 @@ _SHORT: Final = [
 Started = Callable[[Path], AbstractContextManager[KillableBroker]]
 
 
-@pytest.mark.timeout(400)  # the second session starts on a machine that may be busy
+@pytest.mark.soak
 def test_kills_of_a_query(tmp_path: Path) -> None:
     """Workers, the driver and the broker die where it matters most: each number is in the target once."""
     with stoker(tmp_path) as broker:
