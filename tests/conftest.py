@@ -40,8 +40,10 @@ hypothesis.settings.load_profile("stoker")
 LONG_FIRST = (
     "tests/streams",
     "tests/spark",
-    "tests/faults",
+    "tests/demo",
     "tests/clusters",
+    "tests/kafka_tools",
+    "tests/faults",
     "tests/clients",
     "tests/examples",
     "tests/cli",
