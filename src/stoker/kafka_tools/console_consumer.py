@@ -8,9 +8,10 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from stoker.errors import StokerError
 from stoker.kafka_tools.console_consumer_options import EARLIEST, LATEST, ConsoleConsumerOptions
@@ -41,15 +42,41 @@ class _Signalled(BaseException):
         self.number = number
 
 
+class _Signals:
+    """Raise _Signalled at once, but not between what is printed and what is known to be; a second one ends the process."""
+
+    def __init__(self) -> None:
+        self._is_held = False
+        self._came: int | None = None
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.SIG_DFL)
+        if not self._is_held:
+            raise _Signalled(number)
+        self._came = number
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        self._is_held = True
+        try:
+            yield
+        finally:
+            self._is_held = False
+            if self._came is not None:
+                raise _Signalled(self._came)
+
+
 def main(arguments: Sequence[str]) -> int:
     options = ConsoleConsumerOptions(arguments)
     name = options.given.text(options.formatter)
     if name not in FORMATTERS:
         raise options.parser.usage(f"{name}: a formatter is a Java class; there are {', '.join(FORMATTERS)}")
     formatter = _formatter(name, options)
-    previous = {number: signal.signal(number, _raise) for number in (signal.SIGINT, signal.SIGTERM)}
+    signals = _Signals()
+    previous = {number: signal.signal(number, signals) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        return _run(options, formatter)
+        return _run(options, formatter, signals)
     except ToolEnds:
         raise
     except StokerError as error:
@@ -74,7 +101,7 @@ def _formatter(name: str, options: ConsoleConsumerOptions) -> Formatter | None:
     return CoordinatorFormatter(name)
 
 
-def _run(options: ConsoleConsumerOptions, formatter: Formatter | None) -> int:
+def _run(options: ConsoleConsumerOptions, formatter: Formatter | None, signals: _Signals) -> int:
     from stoker.kafka_tools.record_source import RecordSource
 
     given = options.given
@@ -88,11 +115,11 @@ def _run(options: ConsoleConsumerOptions, formatter: Formatter | None) -> int:
     if partition is None and options.consumer_properties.get("group.protocol", "classic").lower() == "classic":
         print(_ADVICE, file=sys.stderr)
     limit = given.value(options.max_messages)
-    printing = _Printing(formatter, skips_errors=given.has(options.skip_message_on_error))
+    printing = _Printing(source, formatter, signals, skips_errors=given.has(options.skip_message_on_error))
     code = 0
     try:
         source.begin(partition, {EARLIEST: -2, LATEST: -1}.get(str(options.start), options.start))
-        printing.print_all(source, limit=-1 if limit is None else limit, timeout_ms=options.timeout)
+        printing.print_all(limit=-1 if limit is None else limit, timeout_ms=options.timeout)
     except _Signalled as signalled:
         code = 128 + signalled.number
     finally:
@@ -105,25 +132,30 @@ def _run(options: ConsoleConsumerOptions, formatter: Formatter | None) -> int:
 
 
 class _Printing:
-    def __init__(self, formatter: Formatter | None, *, skips_errors: bool) -> None:
+    def __init__(
+        self, source: "RecordSource", formatter: Formatter | None, signals: _Signals, *, skips_errors: bool
+    ) -> None:
         self.count = 0
+        self._source = source
         self._formatter = formatter
+        self._signals = signals
         self._skips_errors = skips_errors
         self._output = sys.stdout.buffer
 
-    def print_all(self, source: "RecordSource", *, limit: int, timeout_ms: int | None) -> None:
+    def print_all(self, *, limit: int, timeout_ms: int | None) -> None:
         """Until `limit`, unless that is -1, or until no record came for so long."""
         sys.stdout.flush()
         last = time.monotonic()
         while self.count < limit or limit == -1:
             try:
-                records = source.take(_BATCH if limit == -1 else min(_BATCH, limit - self.count), _WAIT_SECONDS)
+                records = self._source.take(_BATCH if limit == -1 else min(_BATCH, limit - self.count), _WAIT_SECONDS)
             except JavaError as failed:
                 _terminate(failed.described)
                 return
             if records:
                 try:
-                    self._print(records)
+                    with self._signals.held():
+                        self._print(records)
                 except BrokenPipeError:
                     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python flushes at exit
                     print("Unable to write to standard out, closing consumer.", file=sys.stderr)
@@ -134,26 +166,28 @@ class _Printing:
                 return
 
     def _print(self, records: "Sequence[Message]") -> None:
-        self.count += len(records)
-        if self._formatter is None:
-            return
+        """All, or up to one that cannot be shown, which is done with, too."""
         lines: list[bytes] = []
-        for record in records:
+        failure: JavaError | None = None
+        for number, record in enumerate(records if self._formatter is not None else (), 1):
+            assert self._formatter is not None
             try:
                 lines.append(self._formatter(record))
             except ValueError as error:
                 if not self._skips_errors:
-                    raise JavaError("org.apache.kafka.common.errors.SerializationException", str(error)) from None
+                    failure = JavaError("org.apache.kafka.common.errors.SerializationException", str(error))
+                    records = records[:number]
+                    break
                 log_error(f"Error processing message, skipping this message: {error}", _LOGGER)
         self._output.write(b"".join(lines))
         self._output.flush()
+        self._source.done(records)
+        self.count += len(records)
+        if failure is not None:
+            raise failure
 
 
 def _terminate(cause: str) -> None:
     """It ends in order all the same, with 0."""
     log_error("Error processing message, terminating consumer process: ", _LOGGER)
     print(cause, file=sys.stderr)
-
-
-def _raise(number: int, frame: FrameType | None) -> Any:
-    raise _Signalled(number)

@@ -11,6 +11,7 @@ from stoker.kafka_tools.options import Option, OptionParser, Options, key_values
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 
+_LARGEST_OFFSET: Final = 2**63 - 1
 _ABOUT_FORMATTER: Final = (
     "The properties to initialize the message formatter. Default properties include: \n"
     " print.timestamp=true|false\n"
@@ -223,7 +224,7 @@ class ConsoleConsumerOptions:
         text = given.text(self.offset)
         if text.lower() in (EARLIEST, LATEST):
             return text.lower()
-        if not (text.isascii() and text.isdecimal()):
+        if not (text.isascii() and text.isdecimal()) or int(text) > _LARGEST_OFFSET:
             raise self.parser.usage(
                 f"The provided offset value '{text}' is incorrect. Valid values are 'earliest', 'latest', or a "
                 "non-negative long."

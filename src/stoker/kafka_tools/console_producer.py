@@ -1,7 +1,9 @@
 """kafka-console-producer.sh: each line of standard input is a record."""
 
+import signal
 import sys
 from collections.abc import Iterator, Sequence
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from stoker.errors import StokerError
@@ -26,6 +28,15 @@ Part = bytes | str | None
 """Of a record: its key or its value."""
 
 
+class _Terminated(BaseException):
+    """By SIGTERM: what was read is sent first. A second one ends the process."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_DFL)
+    raise _Terminated
+
+
 def main(arguments: Sequence[str]) -> int:
     try:
         options = ConsoleProducerOptions(arguments)
@@ -36,9 +47,12 @@ def main(arguments: Sequence[str]) -> int:
                 f"{reader_class}: a reader is a Java class, and there is no Java here; there is {_READER}",
             )
         reader = LineReader(options.reader_properties)
+        signal.signal(signal.SIGTERM, _terminate)
         _produce(options, reader)
     except ToolEnds:
         raise
+    except _Terminated:
+        return 128 + signal.SIGTERM
     except StokerError as error:
         thrown = java_error(error)
         sys.stdout.flush()

@@ -1,10 +1,10 @@
 """A line as a record, as Kafka's LineMessageReader reads it: headers, key and value, each of which may be null."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from stoker.kafka_tools.failure import JavaError
+from stoker.kafka_tools.patterns import compiled
 
 _KAFKA_EXCEPTION: Final = "org.apache.kafka.common.KafkaException"
 
@@ -26,7 +26,7 @@ class LineReader:
         self._null_marker = properties.get("null.marker")
         self._number = 0
         self._check()
-        self._pairs = re.compile(self._headers_separator)
+        self._pairs = compiled(self._headers_separator)
 
     def _check(self) -> None:
         texts = {

@@ -1,13 +1,14 @@
 """Where the console consumer takes records from: one partition, all of some topics, or what a group gives it."""
 
-import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from stoker.kafka_tools.failure import JavaError
+from stoker.kafka_tools.patterns import compiled
 from stoker.kafka_tools.rdkafka import Errors, first_metadata, open_client
 from stoker.kafka_tools.thrown import log_error
 from stoker.kafka_tools.topic_filter import INTERNAL_TOPICS
@@ -26,15 +27,19 @@ class RecordSource:
         self, properties: Mapping[str, str], *, topic: str | None, pattern: str | None, group: str | None
     ) -> None:
         self._topic = topic
-        self._pattern = None if pattern is None else re.compile(pattern)
+        self._pattern = None if pattern is None else compiled(pattern)
         self._group = group
         self._address = properties["bootstrap.servers"]
         self._begins_at_end = properties["auto.offset.reset"] == "latest"
         self._begins_nowhere = properties["auto.offset.reset"] == "none"
-        self._max_age = int(properties.get("metadata.max.age.ms", _MAX_AGE_MS)) / 1000
         self._errors = Errors()
-        own = {"fetch.queue.backoff.ms": 10, "allow.auto.create.topics": topic is not None}
+        own = {
+            "fetch.queue.backoff.ms": 10,
+            "allow.auto.create.topics": topic is not None,
+            "enable.auto.offset.store": False,  # what was not printed is not committed
+        }
         self._consumer: Consumer = open_client(Consumer, properties, self._errors, own)
+        self._max_age = int(properties.get("metadata.max.age.ms", _MAX_AGE_MS)) / 1000
         self._assigned: list[TopicPartition] = []
         self._next_look: float | None = None
 
@@ -70,6 +75,17 @@ class RecordSource:
         if self._errors.fatal is not None:
             raise JavaError("org.apache.kafka.common.KafkaException", self._errors.fatal.str())
         return found
+
+    def done(self, records: Sequence[Message]) -> None:
+        """They are for nobody else of the group."""
+        if self._group is None:
+            return
+        ends = {(record.topic(), record.partition()): record.offset() for record in records}
+        offsets = [
+            TopicPartition(topic or "", partition or 0, (last or 0) + 1) for (topic, partition), last in ends.items()
+        ]
+        with suppress(KafkaException):  # of a partition that has gone to another member meanwhile
+            self._consumer.store_offsets(offsets=offsets)
 
     def close(self) -> None:
         """Commit, if it is of a group, and leave that."""
