@@ -1,7 +1,8 @@
 """`stoker decommission`: move all replicas off a broker, watch them go, and say when it may be stopped."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, Final
 
 import typer
@@ -12,10 +13,17 @@ from stoker.cli.noun import examples, noun
 from stoker.cli.output import Yes, confirm, counted, print_table, say, shown_bytes
 from stoker.client.admin.evacuation import Evacuation, plan_evacuation, replicas_on
 from stoker.client.admin.log_dirs import replica_sizes
-from stoker.client.admin.reassignments import alter_reassignments, list_reassignments
-from stoker.client.admin.replication_throttle import Move, throttle_moves, unthrottle_brokers, unthrottle_topics
+from stoker.client.admin.reassignments import Reassignment, alter_reassignments, list_reassignments
+from stoker.client.admin.replication_throttle import (
+    Move,
+    Moves,
+    throttle_moves,
+    topics_throttled_for,
+    unthrottle_moves,
+)
 from stoker.client.admin.topics import list_topics
 from stoker.client.cluster import Cluster
+from stoker.client.errors import ClientError, KafkaRefused
 from stoker.client.topic_partition import TopicPartition
 
 application = noun("decommission", "Move all replicas off a broker, so that it may be stopped.")
@@ -48,6 +56,8 @@ def decommission(
     """Move all replicas off a broker, show the progress, verify, and say that it may be stopped.
 
     As long as the broker holds a replica, or one is still on its way, this ends with exit code 1.
+    Ctrl-C does not stop the moves, nor take off their throttle: run it again to go on watching; at the
+    end it takes the throttle off.
     """
     with connect(bootstrap_server, command_config) as cluster:
         racks = {each.node_id: each.rack for each in cluster.metadata([]).brokers}
@@ -57,15 +67,22 @@ def decommission(
         if check:
             _refuse_unless_empty(cluster, broker)
         else:
-            plan = plan_evacuation(list_topics(cluster), racks, broker)
-            if dry_run or not plan.after:
-                _show(plan)
-            else:
-                question = f"Move {counted(len(plan.after), 'replica')} off broker {broker}?"
-                confirm(question, yes=yes)
-                _move(cluster, plan, throttle)
+            # Before the topics: a move that ends in between does no harm, while its replicas would, were it not known.
+            moving = list_reassignments(cluster)
+            plan = plan_evacuation(list_topics(cluster), racks, broker, moving)
+            leaving = {partition: move for partition, move in moving.items() if broker in move.removing}
+            if leaving:
+                say(f"Already on the way: {counted(len(leaving), 'replica')}.")
             if dry_run:
+                _show(plan)
                 return
+            if plan.after:
+                confirm(f"Move {counted(len(plan.after), 'replica')} off broker {broker}?", yes=yes)
+            if plan.after or leaving:
+                _move(cluster, broker, plan, moving, throttle)
+            else:
+                _show(plan)
+                _take_throttle_off(cluster, broker)
             _refuse_unless_empty(cluster, broker)
     say(
         f"Broker {broker} holds no replicas: it may be stopped. When it is stopped for good, "
@@ -83,32 +100,88 @@ def _refuse_unless_empty(cluster: Cluster, broker: int) -> None:
         )
 
 
-def _move(cluster: Cluster, plan: Evacuation, throttle: int | None) -> None:
-    moves = {
-        partition: Move(
-            sources=frozenset(plan.before[partition]),
-            destinations=frozenset(after) - frozenset(plan.before[partition]),
-        )
-        for partition, after in plan.after.items()
-    }
-    if throttle is not None:
-        throttle_moves(cluster, moves, throttle)
-    refused = {partition: why for partition, why in alter_reassignments(cluster, plan.after).items() if why is not None}
-    if refused:
-        raise CommandFailed("; ".join(f"{partition} cannot be moved: {why}" for partition, why in refused.items()))
+def _move(
+    cluster: Cluster,
+    broker: int,
+    plan: Evacuation,
+    moving: Mapping[TopicPartition, Reassignment],
+    throttle: int | None,
+) -> None:
+    """Begin what is planned, watch it and what was on its way off the broker before, and take the throttle off."""
+    moves = {partition: _as_move(each) for partition, each in moving.items() if broker in each.removing}
+    for partition, after in plan.after.items():
+        move = moving.get(partition)
+        # With the broker even if it was only just being added: by its name the throttle is found again.
+        sources = frozenset(plan.before[partition]) if move is None else _as_move(move).sources | {broker}
+        moves[partition] = Move(sources=sources, destinations=frozenset(after) - sources)
+    with _told_what_goes_on(broker):
+        refused = _begin(cluster, moves, plan, throttle)
+        reasons = "; ".join(f"{_listed(partitions)} cannot be moved: {why}" for why, partitions in refused.items())
+        refused_ones = {partition for partitions in refused.values() for partition in partitions}
+        begun = {partition: move for partition, move in moves.items() if partition not in refused_ones}
+        if begun:
+            if reasons:  # the others may take hours
+                say(reasons)
+            _watch(cluster, begun)
+        _take_throttle_off(cluster, broker, is_set=throttle is not None)
+    if reasons:
+        raise CommandFailed(reasons)
+
+
+def _begin(cluster: Cluster, moves: Moves, plan: Evacuation, throttle: int | None) -> dict[str, list[TopicPartition]]:
+    """What of the plan is refused, by the reason. Raises KafkaRefused if nothing is planned, and the throttle is refused."""
     try:
-        _watch(cluster, moves)
-    except KeyboardInterrupt:
-        say("The brokers go on moving replicas. `kafka-reassign-partitions.sh --list` shows them, --cancel stops them.")
-        raise
-    if throttle is not None:
-        unthrottle_brokers(
-            cluster, sorted({each for move in moves.values() for each in move.sources | move.destinations})
+        if throttle is not None:
+            throttle_moves(cluster, moves, throttle)
+        results = alter_reassignments(cluster, plan.after) if plan.after else {}
+    except KafkaRefused as refusal:
+        if not plan.after:
+            raise
+        return {str(refusal): list(plan.after)}
+    refused: dict[str, list[TopicPartition]] = {}
+    for partition, why in results.items():
+        if why is not None:
+            refused.setdefault(str(why), []).append(partition)
+    return refused
+
+
+def _as_move(reassignment: Reassignment) -> Move:
+    adding = frozenset(reassignment.adding)
+    return Move(sources=frozenset(reassignment.replicas) - adding, destinations=adding)
+
+
+@contextmanager
+def _told_what_goes_on(broker: int) -> Iterator[None]:
+    """The moves are the cluster's: they do not end with this command, and their throttle must not end before them."""
+    try:
+        yield
+    except (KeyboardInterrupt, ClientError):
+        say(
+            "What has begun to move goes on moving, with the replication throttle if one was set. Run "
+            f"`stoker decommission {broker}` again to go on watching: at the end it takes the throttle off."
         )
-        unthrottle_topics(cluster, sorted({partition.topic for partition in moves}))
+        raise
 
 
-def _watch(cluster: Cluster, moves: dict[TopicPartition, Move]) -> None:
+def _take_throttle_off(cluster: Cluster, broker: int, *, is_set: bool = False) -> None:
+    """Off the topics that name the broker in theirs, and if there are any, or one `is_set`, off all live brokers.
+
+    As by `kafka-reassign-partitions.sh --verify` it stays on while anything moves, which may be what it is for.
+    """
+    topics = topics_throttled_for(cluster, [topic.name for topic in list_topics(cluster)], broker)
+    if not topics and not is_set:
+        return
+    if moving := list_reassignments(cluster):
+        say(
+            f"The replication throttle stays on, for other replicas are moving: {_listed(moving)}. When they are "
+            f"done, and before the broker is stopped, `stoker decommission {broker}` takes it off."
+        )
+        return
+    unthrottle_moves(cluster, sorted(each.node_id for each in cluster.metadata([]).brokers), topics)
+    say("The replication throttle is off.")
+
+
+def _watch(cluster: Cluster, moves: Moves) -> None:
     """Say how far it is whenever that has changed, until nothing of it is under way."""
     told = ""
     while True:
@@ -124,7 +197,7 @@ def _watch(cluster: Cluster, moves: dict[TopicPartition, Move]) -> None:
         time.sleep(1 / _LOOKS_A_SECOND)
 
 
-def _bytes_copied(cluster: Cluster, moves: dict[TopicPartition, Move]) -> int:
+def _bytes_copied(cluster: Cluster, moves: Moves) -> int:
     """What the brokers that replicas go to have of those that are not there yet."""
     total = 0
     for broker in sorted({each for move in moves.values() for each in move.destinations}):

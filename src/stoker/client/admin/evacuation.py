@@ -3,10 +3,15 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
+from stoker.client.admin.reassignments import Reassignment
 from stoker.client.admin.topics import Topic
 from stoker.client.topic_partition import TopicPartition
 from stoker.errors import StokerError
+
+_NOTHING_MOVES: Final[Mapping[TopicPartition, Reassignment]] = MappingProxyType({})
 
 
 class NowhereToGo(StokerError):
@@ -15,7 +20,10 @@ class NowhereToGo(StokerError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evacuation:
-    """Where the replicas of a broker go: of each partition the replicas now and then, the leader first."""
+    """Where the replicas of a broker go: of each partition the replicas now and then, the leader first.
+
+    `before` is without replicas that a move under way takes away.
+    """
 
     before: Mapping[TopicPartition, tuple[int, ...]]
     after: Mapping[TopicPartition, tuple[int, ...]]
@@ -31,16 +39,27 @@ def replicas_on(topics: Iterable[Topic], node_id: int) -> dict[TopicPartition, t
     }
 
 
-def plan_evacuation(topics: Sequence[Topic], racks: Mapping[int, str | None], node_id: int) -> Evacuation:
+def plan_evacuation(
+    topics: Sequence[Topic],
+    racks: Mapping[int, str | None],
+    node_id: int,
+    moving: Mapping[TopicPartition, Reassignment] = _NOTHING_MOVES,
+) -> Evacuation:
     """Each replica goes to the broker that has the fewest, of a rack that the partition is not in, if there is one.
 
-    `racks` are those of all live brokers. Raises NowhereToGo.
+    `racks` are those of all live brokers, `moving` the moves under way: what they take off the broker anyway is not in
+    the plan, and no partition gets more replicas than it will have after them. Raises NowhereToGo.
     """
+    wanted = {
+        partition: _staying(each.replicas, moving.get(partition))
+        for topic in topics
+        for each in topic.partitions
+        for partition in (TopicPartition(topic.name, each.partition),)
+    }
     loads = Counter(dict.fromkeys(racks, 0))
-    for topic in topics:
-        for each in topic.partitions:
-            loads.update(broker for broker in each.replicas if broker in racks)
-    before = replicas_on(topics, node_id)
+    for replicas in wanted.values():
+        loads.update(broker for broker in replicas if broker in racks)
+    before = {partition: replicas for partition, replicas in wanted.items() if node_id in replicas}
     after: dict[TopicPartition, tuple[int, ...]] = {}
     for partition, replicas in sorted(before.items()):
         others = [broker for broker in replicas if broker != node_id]
@@ -55,3 +74,8 @@ def plan_evacuation(topics: Sequence[Topic], racks: Mapping[int, str | None], no
         loads[chosen] += 1
         after[partition] = tuple(chosen if broker == node_id else broker for broker in replicas)
     return Evacuation(before=before, after=after)
+
+
+def _staying(replicas: tuple[int, ...], move: Reassignment | None) -> tuple[int, ...]:
+    """Metadata lists those that a move adds and those that it removes together, until it is done (KIP-455)."""
+    return replicas if move is None else tuple(broker for broker in replicas if broker not in move.removing)

@@ -7,7 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from stoker.client.admin.configs import Alteration, Operation, Resource, ResourceType, alter_configs_of
+from stoker.client.admin.configs import (
+    Alteration,
+    Operation,
+    Resource,
+    ResourceType,
+    alter_configs_of,
+    describe_topic_configs,
+)
 from stoker.client.cluster import Cluster
 from stoker.client.topic_partition import TopicPartition
 
@@ -17,6 +24,7 @@ LOG_DIRS_RATE: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
 LEADER_REPLICAS: Final = "leader.replication.throttled.replicas"
 FOLLOWER_REPLICAS: Final = "follower.replication.throttled.replicas"
 
+_MOVE_RATES: Final = (LEADER_RATE, FOLLOWER_RATE)
 BROKER_CONFIGS: Final = (LEADER_RATE, FOLLOWER_RATE, LOG_DIRS_RATE)
 TOPIC_CONFIGS: Final = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 
@@ -43,7 +51,7 @@ def throttle_moves(cluster: Cluster, moves: Moves, bytes_per_second: int) -> Non
     }
     alter_configs_of(cluster, changes)
     brokers = {node_id for move in moves.values() for node_id in move.sources | move.destinations}
-    rates = [Alteration(name, Operation.SET, str(bytes_per_second)) for name in (LEADER_RATE, FOLLOWER_RATE)]
+    rates = [Alteration(name, Operation.SET, str(bytes_per_second)) for name in _MOVE_RATES]
     alter_configs_of(cluster, {_broker(node_id): rates for node_id in sorted(brokers)})
 
 
@@ -51,6 +59,28 @@ def throttle_log_dirs(cluster: Cluster, brokers: Iterable[int], bytes_per_second
     """The same for moves between the directories of a broker. Raises KafkaRefused."""
     rate = Alteration(LOG_DIRS_RATE, Operation.SET, str(bytes_per_second))
     alter_configs_of(cluster, {_broker(node_id): [rate] for node_id in brokers})
+
+
+def topics_throttled_for(cluster: Cluster, topics: Iterable[str], node_id: int) -> list[str]:
+    """Those of the topics whose throttled replicas name the broker, as `throttle_moves` names it when it takes part.
+
+    `*`, all replicas of a topic, names no broker: no move has set it. Topics whose configs may not be seen are not told.
+    """
+    return [
+        topic
+        for topic, configs in describe_topic_configs(cluster, topics).items()
+        if any(config.name in TOPIC_CONFIGS and _names(config.value or "", node_id) for config in configs)
+    ]
+
+
+def unthrottle_moves(cluster: Cluster, brokers: Iterable[int], topics: Iterable[str]) -> None:
+    """Take off what `throttle_moves` has set, and nothing else. Raises KafkaRefused.
+
+    The topics come last: if this is cut short they still tell, by `topics_throttled_for`, that something is left.
+    """
+    removals = [Alteration(name, Operation.DELETE) for name in _MOVE_RATES]
+    alter_configs_of(cluster, {_broker(node_id): removals for node_id in brokers})
+    unthrottle_topics(cluster, topics)
 
 
 def unthrottle_brokers(cluster: Cluster, brokers: Iterable[int]) -> None:
@@ -75,6 +105,10 @@ def throttled_replicas(moves: Moves, topic: str, *, leaders: bool) -> str:
             for node_id in (move.sources if leaders else move.destinations - move.sources)
         )
     )
+
+
+def _names(throttled: str, node_id: int) -> bool:
+    return any(each.strip().partition(":")[2] == str(node_id) for each in throttled.split(","))
 
 
 def _broker(node_id: int) -> Resource:
