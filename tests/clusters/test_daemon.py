@@ -1,5 +1,6 @@
 """Processes that are known again, and strangers that are left alone."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -45,6 +46,22 @@ def test_it_is_killed_if_it_does_not_end(daemon: Daemon) -> None:
     assert not daemon.wait_until_gone(0.1)
     daemon.kill()
     assert daemon.pid is None
+
+
+def test_another_is_started_while_it_is_killed(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who kills waits for the one that was killed, and leaves alone what a restart has started in its place."""
+    start(daemon, OBEDIENT)
+    killed = daemon.pid
+    kill_group = os.killpg
+
+    def kill_and_replace(group: int, number: int) -> None:
+        kill_group(group, number)
+        start(daemon, OBEDIENT)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "killpg", kill_and_replace)
+        daemon.kill()
+    assert daemon.pid not in (None, killed)
 
 
 def test_a_pid_that_is_a_strangers_by_now(daemon: Daemon) -> None:

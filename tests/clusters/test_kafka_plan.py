@@ -1,10 +1,11 @@
 """The settings of each node follow from the number of brokers."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from stoker.clusters.errors import NoCluster
+from stoker.clusters.errors import DamagedPlan, NoCluster
 from stoker.clusters.kafka_plan import KafkaPlan, node_properties, properties_text, read_plan
 from stoker.properties import parse_properties
 
@@ -57,6 +58,28 @@ def test_it_is_kept(tmp_path: Path) -> None:
         read_plan(tmp_path)
     plan(4, log_retention_hours="1").write(tmp_path)
     assert read_plan(tmp_path) == plan(4, log_retention_hours="1")
+
+
+def test_a_write_that_is_cut_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan that was there is there."""
+    plan(3).write(tmp_path)
+
+    def fail(source: str, target: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(KeyboardInterrupt):
+        plan(4).write(tmp_path)
+    assert read_plan(tmp_path) == plan(3)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b'{\n  "cluster_id": "MkU3', b"{}", b"[]", b'{"controller_ports": []}', b"\xff"]
+)
+def test_one_that_is_damaged(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "cluster.json").write_bytes(content)
+    with pytest.raises(DamagedPlan, match=r"cluster\.json, .* is damaged: put a copy of it back; or end the processes"):
+        read_plan(tmp_path)
 
 
 def test_properties_as_java_reads_them() -> None:

@@ -85,8 +85,6 @@ def up(
     began = time.monotonic()
     if heap is not None and not _is_size(heap):
         wrong_usage(f"--heap {heap}: the form is a number with K, M or G behind it, such as 512M")
-    if port is not None and port + (brokers or 1) - 1 > _HIGHEST_PORT:
-        wrong_usage(f"--port {port}: there are no {brokers} ports from there on")
     kafka = _cluster(data_dir)
     kafka.up(
         brokers,

@@ -45,12 +45,8 @@ class Daemon:
     @property
     def pid(self) -> int | None:
         """Of the running process; None if there is none, or if its number belongs to a stranger by now."""
-        try:
-            pid = int(self._pid_file.read_text())
-        except (OSError, ValueError):
-            return None
-        _reap(pid)
-        return pid if self.mark in _arguments(pid) else None
+        pid = self._last_pid
+        return pid if pid is not None and self._runs_as(pid) else None
 
     @property
     def memory(self) -> int | None:
@@ -74,7 +70,8 @@ class Daemon:
             )
         _children[process.pid] = process
         self._pid_file.write_text(f"{process.pid}\n")
-        while process.poll() is None and self.pid is None:  # it has begun, and its command line is not there yet
+        # It has begun, and its command line is not there yet.
+        while process.poll() is None and not self._runs_as(process.pid):
             time.sleep(_MOMENT_SECONDS)
 
     def raise_if_ended(self) -> None:
@@ -90,22 +87,21 @@ class Daemon:
                 os.kill(pid, signal.SIGTERM)
 
     def kill(self) -> None:
-        """SIGKILL, to all that it has started, too, as when a machine fails; returns when it is gone."""
-        pid = self.pid
+        """SIGKILL, to all that it has started, too, as when a machine fails; returns when it is gone.
+
+        Another that somebody starts in its place meanwhile is left alone.
+        """
+        pid = self._last_pid
         if pid is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(pid, signal.SIGKILL)  # its session is its own
-        self.wait_until_gone(float("inf"))
+            if self._runs_as(pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(pid, signal.SIGKILL)  # its session is its own
+            self._wait_until_gone(pid, float("inf"))
 
     def wait_until_gone(self, seconds: float) -> bool:
-        """Whether it has ended by then."""
-        deadline = time.monotonic() + seconds
-        while self.pid is not None or self._is_ending:
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(_POLL_SECONDS)
-        self._pid_file.unlink(missing_ok=True)
-        return True
+        """Whether the one that runs now, if any, has ended by then."""
+        pid = self._last_pid
+        return pid is None or self._wait_until_gone(pid, seconds)
 
     def last_words(self) -> str:
         """Where its log is, and the end of it."""
@@ -115,10 +111,32 @@ class Daemon:
             return f"It has no log in {self.directory}."
         return "\n".join([f"Its log, {self.log_file}, ends with:", *[f"  {line}" for line in lines]])
 
-    @property
-    def _is_ending(self) -> bool:
+    def _wait_until_gone(self, pid: int, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while self._runs_as(pid) or self._is_ending(pid):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_SECONDS)
+        if self._last_pid == pid:  # else it is that of one started since
+            self._pid_file.unlink(missing_ok=True)
+        return True
+
+    def _runs_as(self, pid: int) -> bool:
+        _reap(pid)
+        return self.mark in _arguments(pid)
+
+    def _is_ending(self, pid: int) -> bool:
         """Whether a child of this process is not all gone: a JVM whose threads still end has its ports, though nothing else any more."""
-        return any(child.poll() is None and self.mark in _command(child) for child in list(_children.values()))
+        child = _children.get(pid)
+        return child is not None and child.poll() is None and self.mark in _command(child)
+
+    @property
+    def _last_pid(self) -> int | None:
+        """That of the file, whoever has it by now."""
+        try:
+            return int(self._pid_file.read_text())
+        except (OSError, ValueError):
+            return None
 
     @property
     def _pid_file(self) -> Path:
@@ -132,7 +150,7 @@ def _command(child: "subprocess.Popen[bytes]") -> list[str]:
 def _reap(pid: int) -> None:
     child = _children.get(pid)
     if child is not None and child.poll() is not None:
-        del _children[pid]
+        _children.pop(pid, None)  # unless another thread was faster
 
 
 def _arguments(pid: int) -> list[str]:

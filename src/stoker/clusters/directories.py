@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from stoker.clusters.errors import NodeState
+from stoker.clusters.errors import NodeState, UnusableDirectory
 
 LOCK_FILE: Final = ".lock"
 
@@ -26,13 +26,23 @@ def cache_directory(name: str) -> Path:
 
 @contextmanager
 def changing(directory: Path) -> Iterator[None]:
-    """While the cluster in the directory is changed: one at a time. Raises NodeState if somebody else is at it."""
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / LOCK_FILE).open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise NodeState(
-                f"another command is changing the cluster in {directory}: wait until it has ended"
-            ) from None
-        yield
+    """While the cluster in the directory is changed: one at a time. The directory is made if it is not there.
+
+    Raises NodeState if somebody else is at it, and UnusableDirectory for what the file system refuses meanwhile.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with (directory / LOCK_FILE).open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise NodeState(
+                    f"another command is changing the cluster in {directory}: wait until it has ended"
+                ) from None
+            yield
+    except OSError as error:
+        if error.filename is None:  # of a socket or a pipe, which is no matter of the directory
+            raise
+        raise UnusableDirectory(
+            f"the directory of the cluster cannot be used: {error.filename}: {error.strerror}; --data-dir names another"
+        ) from error

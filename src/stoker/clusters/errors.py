@@ -5,11 +5,15 @@ ClusterError
 ├── CannotStart             a process did not start, or ended at once; the end of its log is in the message
 ├── PortInUse               somebody else listens where a process should
 ├── NoCluster               the directory has no cluster
+├── DamagedPlan             the file that says what a cluster is made of cannot be read
+├── UnusableDirectory       the directory of a cluster cannot be made, written or removed
 ├── NoSuchNode              the cluster has no node of this number
 ├── NodeState               a node runs, or does not, and should not, or should
 ├── CannotChange            a cluster that is there cannot be made what was asked for
 └── NotInTime               what was waited for did not come about
 """
+
+from pathlib import Path
 
 from stoker.errors import StokerError
 
@@ -32,6 +36,20 @@ class PortInUse(ClusterError):
 
 class NoCluster(ClusterError):
     """The directory has no cluster."""
+
+
+class DamagedPlan(ClusterError):
+    """The file that says what a cluster is made of cannot be read."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path}, which says what the cluster is made of, is damaged: put a copy of it back; or end the processes "
+            f"whose numbers are in {path.parent}/*/pid, and remove the directory with all of its data"
+        )
+
+
+class UnusableDirectory(ClusterError):
+    """The directory of a cluster cannot be made, written or removed."""
 
 
 class NoSuchNode(ClusterError):

@@ -6,6 +6,7 @@
 Its nodes outlive the process that started them; the directory is all that has to be known to find them again.
 """
 
+import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from stoker.clusters.kafka_node import PURPOSE, KafkaNode
 from stoker.clusters.kafka_plan import MOST_CONTROLLERS, PLAN_FILE, KafkaPlan, read_plan
 from stoker.clusters.kafka_status import KafkaStatus, Replication, node_status, replication
 from stoker.clusters.local_cluster import ANY_PORT, LocalCluster, named
-from stoker.clusters.ports import draw_port, draw_ports, is_free
+from stoker.clusters.ports import HIGHEST_PORT, draw_port, draw_ports, is_free
 from stoker.wire.uuids import draw_uuid, uuid_text
 
 DEFAULT_BROKERS: Final = 3
@@ -111,19 +112,26 @@ class KafkaCluster(LocalCluster):
         """Start all nodes that are down, making the cluster if there is none; returns when all are ready.
 
         What is not given is as before, or a default; ANY_PORT is a port that is free. A cluster that is there may get more brokers; other settings may
-        change while all of its nodes are down. Raises ClusterError.
+        change while all of its nodes are down. If what is wanted cannot be formatted or started, the cluster is what it
+        was before, or there is none. Raises ClusterError.
         """
         find_java(PURPOSE)
         with changing(self.directory):
-            wanted = self._wanted(brokers, port, kafka_version, jars, heap, config)
+            before = self.plan if self.exists else None
+            wanted = self._wanted(before, brokers, port, kafka_version, jars, heap, config)
             nodes = [KafkaNode(wanted, number, self.directory) for number in wanted.nodes]
             down = [node for node in nodes if not node.is_running]
             _check_ports(down)
+            new = [node for node in nodes if not node.is_formatted]
             wanted.write(self.directory)
-            for node in nodes:
-                node.write_properties()
-            self._format(nodes)
-            self._start(down)
+            try:
+                for node in nodes:
+                    node.write_properties()
+                self._format(nodes)
+                self._start(down)
+            except Exception:  # not Ctrl-C, after which the next `up` goes on where this one was
+                self._put_back(before, new)
+                raise
         return self
 
     def kill(self, number: int) -> None:
@@ -142,6 +150,7 @@ class KafkaCluster(LocalCluster):
 
     def restart(self, number: int) -> None:
         """Stop it, if it runs, and start it; returns when it is ready."""
+        self.node(number)  # first: the lock makes a directory
         with changing(self.directory):
             self._restart(self.node(number))
 
@@ -153,6 +162,7 @@ class KafkaCluster(LocalCluster):
         """
         from stoker.clusters.rolling import roll
 
+        self.nodes()  # first: the lock makes a directory
         with changing(self.directory):
             roll(self, self._restart, self._say, seconds)
 
@@ -160,6 +170,7 @@ class KafkaCluster(LocalCluster):
 
     def _wanted(
         self,
+        there: KafkaPlan | None,
         brokers: int | None,
         port: int | None,
         kafka_version: str | None,
@@ -167,7 +178,8 @@ class KafkaCluster(LocalCluster):
         heap: str | None,
         config: Mapping[str, str] | None,
     ) -> KafkaPlan:
-        if not self.exists:
+        if there is None:
+            _check_range(port or DEFAULT_PORT, brokers or DEFAULT_BROKERS)
             return self._new_plan(
                 brokers or DEFAULT_BROKERS,
                 draw_ports(brokers or DEFAULT_BROKERS) if port == ANY_PORT else port or DEFAULT_PORT,
@@ -175,7 +187,6 @@ class KafkaCluster(LocalCluster):
                 heap or DEFAULT_HEAP,
                 config or {},
             )
-        there = self.plan
         if brokers is not None and brokers < there.brokers:
             raise CannotChange(
                 f"the cluster in {self.directory} has {there.brokers} brokers and cannot have fewer: `stoker cluster down "
@@ -187,6 +198,7 @@ class KafkaCluster(LocalCluster):
             heap=heap or there.heap,
             config=config or there.config,
         )
+        _check_range(wanted.port, wanted.brokers)
         if kafka_version is not None or jars is not None or not Path(there.jars).exists():
             found = kafka_jars(kafka_version or there.kafka_version if jars is None else kafka_version, jars, self._say)
             wanted = wanted.changed(jars=str(found.directory), kafka_version=found.kafka_version)
@@ -247,12 +259,30 @@ class KafkaCluster(LocalCluster):
                 node.daemon.kill()
             raise
 
+    def _put_back(self, before: KafkaPlan | None, new: Iterable[KafkaNode]) -> None:
+        """The plan, and without their data the nodes that were new: that of another cluster id would be refused. Logs stay."""
+        if before is None:
+            (self.directory / PLAN_FILE).unlink(missing_ok=True)
+        else:
+            before.write(self.directory)
+        for node in new:
+            if node.data.exists():
+                shutil.rmtree(node.data)
+
     def _restart(self, node: KafkaNode) -> None:
         if node.is_running:
             self._stop([node.daemon])
         _check_ports([node])
         node.write_properties()
         self._start([node])
+
+
+def _check_range(port: int, brokers: int) -> None:
+    """Raises CannotChange."""
+    if port + brokers - 1 > HIGHEST_PORT:
+        raise CannotChange(
+            f"--port {port}: there are no {brokers} ports from there on, {HIGHEST_PORT} is the last: choose a lower one"
+        )
 
 
 def _check_ports(nodes: Iterable[KafkaNode]) -> None:

@@ -6,8 +6,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final, Self
 
-from stoker.clusters.errors import NoCluster
+from stoker.clusters.errors import DamagedPlan, NoCluster
 from stoker.clusters.ports import HOST
+from stoker.log.files import replace_file
 
 PLAN_FILE: Final = "cluster.json"
 MOST_CONTROLLERS: Final = 3
@@ -60,19 +61,22 @@ class KafkaPlan:
         return replace(self, **changes)  # type: ignore[arg-type]  # they are checked by who calls
 
     def write(self, directory: Path) -> None:
-        (directory / PLAN_FILE).write_text(json.dumps(asdict(self), indent=2) + "\n")
+        """Replace what was kept: whenever this is cut short, the old or the new plan is there, whole."""
+        replace_file(str(directory / PLAN_FILE), (json.dumps(asdict(self), indent=2) + "\n").encode())
 
 
 def read_plan(directory: Path) -> KafkaPlan:
-    """Raises NoCluster."""
+    """Raises NoCluster and DamagedPlan."""
+    path = directory / PLAN_FILE
     try:
-        text = (directory / PLAN_FILE).read_text()
+        told = json.loads(path.read_text())
+        return KafkaPlan(**(told | {"controller_ports": tuple(told["controller_ports"])}))
     except OSError:
         raise NoCluster(
             f"there is no cluster in {directory}: `stoker cluster up` makes one, --data-dir names another"
         ) from None
-    told = json.loads(text)
-    return KafkaPlan(**(told | {"controller_ports": tuple(told["controller_ports"])}))
+    except (ValueError, TypeError, KeyError):
+        raise DamagedPlan(path) from None
 
 
 def node_properties(plan: KafkaPlan, node: int, data: Path) -> dict[str, str]:

@@ -1,5 +1,7 @@
 """What every cluster on this machine is: processes that stand alone, and a directory in which they are found again."""
 
+import contextlib
+import os
 import shutil
 import time
 from abc import ABC, abstractmethod
@@ -10,6 +12,7 @@ from typing import ClassVar, Final, Self
 
 from stoker.clusters.daemon import Daemon
 from stoker.clusters.directories import LOCK_FILE, changing, state_directory
+from stoker.clusters.errors import UnusableDirectory
 
 ANY_PORT: Final = 0
 """One that is free."""
@@ -34,7 +37,8 @@ class LocalCluster(ABC):
 
     def __init__(self, directory: Path | str | None = None, *, say: Callable[[str], None] = _nobody) -> None:
         chosen = directory if directory is not None else state_directory(self.default_directory)
-        self.directory = Path(chosen).absolute()
+        # However it is spelled: processes are known again by it. (Path.resolve raises where links go round in a circle.)
+        self.directory = Path(os.path.realpath(chosen))
         self._say = say
 
     def __enter__(self) -> Self:
@@ -58,18 +62,22 @@ class LocalCluster(ABC):
         return [daemon for stage in self.stages() for daemon in stage]
 
     def down(self, *, delete: bool = False) -> None:
-        """Stop everything; with `delete` also remove the cluster and all of its data. Raises NoCluster."""
+        """Stop everything; with `delete` also remove the cluster and all of its data.
+
+        Raises NoCluster, and UnusableDirectory if data cannot be removed: the rest is still a cluster then.
+        """
         stages = self.stages()
         with changing(self.directory):
             for stage in stages:
                 self._stop(daemon for daemon in stage if daemon.pid is not None)
             if delete:
                 for daemon in self.daemons():
-                    shutil.rmtree(daemon.directory, ignore_errors=True)
+                    _remove(daemon)
                 (self.directory / self.plan_file).unlink()
                 (self.directory / LOCK_FILE).unlink()
-        if delete and not any(self.directory.iterdir()):  # what others have put there is not ours
-            self.directory.rmdir()
+        if delete:
+            with contextlib.suppress(OSError):  # what others have put there is not ours, nor may the place be: a mount
+                self.directory.rmdir()
 
     def _stop(self, daemons: Iterable[Daemon]) -> None:
         """SIGTERM, to all at once; who does not end is killed."""
@@ -83,6 +91,19 @@ class LocalCluster(ABC):
             if not daemon.wait_until_gone(deadline - time.monotonic()):
                 self._say(f"{daemon.name.capitalize()} does not end by itself, and is killed.")
                 daemon.kill()
+
+
+def _remove(daemon: Daemon) -> None:
+    """Its directory, if there is one. Raises UnusableDirectory."""
+    if not daemon.directory.exists():
+        return
+    try:
+        shutil.rmtree(daemon.directory)
+    except OSError as error:
+        raise UnusableDirectory(
+            f"the data of {daemon.name} cannot be removed: {error.filename or daemon.directory}: "
+            f"{error.strerror or error}. All is stopped; `down --delete` removes the rest when that is mended"
+        ) from error
 
 
 def named(daemons: Iterable[Daemon]) -> str:

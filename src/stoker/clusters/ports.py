@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Final
 
 HOST: Final = "127.0.0.1"
+HIGHEST_PORT: Final = 65_535
 _RANGE: Final = range(20_000, 32_000)
 """Below the ports that operating systems hand out by themselves, so that no client takes one while its server is down."""
 

@@ -5,8 +5,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from stoker.clusters.errors import NoCluster
+from stoker.clusters.errors import DamagedPlan, NoCluster
 from stoker.clusters.ports import HOST
+from stoker.log.files import replace_file
 
 PLAN_FILE: Final = "spark.json"
 
@@ -37,16 +38,19 @@ class SparkPlan:
         return range(1, len(self.worker_ports) + 1)
 
     def write(self, directory: Path) -> None:
-        (directory / PLAN_FILE).write_text(json.dumps(asdict(self), indent=2) + "\n")
+        """Replace what was kept: whenever this is cut short, the old or the new plan is there, whole."""
+        replace_file(str(directory / PLAN_FILE), (json.dumps(asdict(self), indent=2) + "\n").encode())
 
 
 def read_plan(directory: Path) -> SparkPlan:
-    """Raises NoCluster."""
+    """Raises NoCluster and DamagedPlan."""
+    path = directory / PLAN_FILE
     try:
-        text = (directory / PLAN_FILE).read_text()
+        told = json.loads(path.read_text())
+        return SparkPlan(**(told | {"worker_ports": tuple(told["worker_ports"])}))
     except OSError:
         raise NoCluster(
             f"there is no Spark cluster in {directory}: `stoker spark up` makes one, --data-dir names another"
         ) from None
-    told = json.loads(text)
-    return SparkPlan(**(told | {"worker_ports": tuple(told["worker_ports"])}))
+    except (ValueError, TypeError, KeyError):
+        raise DamagedPlan(path) from None

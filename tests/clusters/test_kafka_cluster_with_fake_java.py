@@ -1,0 +1,177 @@
+"""`stoker cluster` where things go wrong, with a program that takes the place of Java: no node is Apache Kafka."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from stoker.clusters import KafkaCluster
+from stoker.clusters.errors import CannotStart
+from stoker.clusters.kafka_node import KafkaNode
+from stoker.clusters.local_cluster import ANY_PORT
+from stoker.properties import read_properties
+from tests.clusters.commands import Commands
+
+REFUSED: Final = {"a.b": "1"}
+JAVA: Final = """#!{python}
+import os, pathlib, sys, time
+settings = dict(line.split("=", 1) for line in pathlib.Path(sys.argv[-1]).read_text().splitlines())
+if "/wrong/" in sys.argv[sys.argv.index("-cp") + 1]:
+    sys.exit("no such class")
+if "format" in sys.argv:
+    data = pathlib.Path(settings["log.dirs"])
+    data.mkdir(parents=True)
+    data.joinpath("meta.properties").write_text("cluster.id=" + sys.argv[sys.argv.index("-t") + 1] + chr(10))
+elif "a.b" in settings:
+    sys.exit("a.b is refused")
+else:
+    print("ready", os.getpid(), flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def commands(tmp_path: Path) -> Commands:
+    return Commands(tmp_path / "state")
+
+
+@pytest.fixture
+def kafka(tmp_path: Path, commands: Commands, monkeypatch: pytest.MonkeyPatch) -> Iterator[KafkaCluster]:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(JAVA.format(python=sys.executable))
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr(
+        KafkaNode, "_is_ready", lambda node: f"ready {node.daemon.pid}\n" in node.daemon.log_file.read_text()
+    )
+    cluster = KafkaCluster(commands.home / "stoker" / "cluster")
+    yield cluster
+    if cluster.exists:
+        cluster.down()
+
+
+@pytest.fixture
+def jars(tmp_path: Path) -> Path:
+    return make_jars(tmp_path / "right")
+
+
+@pytest.fixture
+def wrong_jars(tmp_path: Path) -> Path:
+    return make_jars(tmp_path / "wrong")
+
+
+def make_jars(directory: Path) -> Path:
+    directory.mkdir()
+    (directory / "kafka_2.13-4.3.0.jar").touch()
+    return directory
+
+
+def cluster_ids(kafka: KafkaCluster) -> list[str]:
+    """Of the data of each node."""
+    metas = [read_properties(node.data / "meta.properties") for node in kafka.nodes()]
+    return [each.value for meta in metas for each in meta if each.name == "cluster.id"]
+
+
+def test_a_first_up_that_cannot_be_formatted(kafka: KafkaCluster, jars: Path, wrong_jars: Path) -> None:
+    """Nothing of it is kept: another `up`, with other jars and without settings, is a first one."""
+    with pytest.raises(CannotStart, match=r"(?s)node 1 cannot be formatted.*no such class"):
+        kafka.up(2, port=ANY_PORT, jars=wrong_jars, config={"x.y": "1"})
+    assert not kafka.exists
+    kafka.up(3, port=ANY_PORT, jars=jars)
+    assert (kafka.plan.config, kafka.plan.jars) == ({}, str(jars))
+    assert len([node for node in kafka.nodes() if node.is_running]) == 3
+
+
+def test_a_first_up_that_cannot_be_started(kafka: KafkaCluster, jars: Path) -> None:
+    """Data that it has formatted is not in the way of the next one, and the log that the error names is there."""
+    with pytest.raises(CannotStart, match=r"(?s)ended as soon as it was started.*a\.b is refused"):
+        kafka.up(3, port=ANY_PORT, jars=jars, config=REFUSED)
+    assert not kafka.exists
+    assert "a.b is refused" in (kafka.directory / "node-1" / "server.log").read_text()
+    kafka.up(2, port=ANY_PORT, jars=jars)
+    assert cluster_ids(kafka) == [kafka.plan.cluster_id] * 2
+
+
+def test_a_change_that_cannot_be_started(kafka: KafkaCluster, jars: Path) -> None:
+    """The cluster is what it was, with its data; of the nodes that it should have got none is left."""
+    kafka.up(1, port=ANY_PORT, jars=jars)
+    before = kafka.plan
+    (kafka.node(1).data / "orders-0").mkdir()
+    kafka.down()
+    with pytest.raises(CannotStart):
+        kafka.up(2, config=REFUSED)
+    assert kafka.plan == before
+    assert not (kafka.directory / "node-2" / "data").exists()
+    kafka.up()
+    assert kafka.node(1).is_running
+    assert (kafka.node(1).data / "orders-0").exists()
+
+
+def test_ctrl_c_keeps_the_plan(kafka: KafkaCluster, jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no fault of what was wanted; the next `up` goes on with it."""
+
+    def interrupted(node: KafkaNode, seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(KafkaNode, "wait_until_ready", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            kafka.up(2, port=ANY_PORT, jars=jars)
+    before = kafka.plan
+    assert not any(node.is_running for node in kafka.nodes())
+    assert kafka.up().plan == before
+    assert cluster_ids(kafka) == [before.cluster_id] * 2
+
+
+@pytest.mark.parametrize("options", ["--port 65535", "--port 65534", "--port 65535 --brokers 2"])
+def test_ports_beyond_the_last(kafka: KafkaCluster, commands: Commands, jars: Path, options: str) -> None:
+    commands(f"stoker cluster up {options} --kafka-jars {jars}", code=1)
+    assert "ports from there on, 65535 is the last: choose a lower one" in commands.last
+    assert len(commands.last.splitlines()) == 1
+
+
+def test_more_brokers_than_ports(kafka: KafkaCluster, commands: Commands, jars: Path) -> None:
+    kafka.up(1, port=ANY_PORT, jars=jars)
+    kafka.down()
+    commands("stoker cluster up --brokers 2 --port 65535", code=1)
+    assert "--port 65535: there are no 2 ports from there on" in commands.last
+
+
+def test_a_directory_that_cannot_be(kafka: KafkaCluster, commands: Commands, jars: Path) -> None:
+    for noun in ("cluster", "spark"):
+        commands(f"stoker {noun} up --data-dir {os.devnull}/x", code=1)
+        assert f"cannot be used: {os.devnull}/x: Not a directory; --data-dir names another" in commands.last
+        assert len(commands.last.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["restart 1", "roll", "kill 1", "down", "status"])
+def test_where_there_is_no_cluster_none_is_made(commands: Commands, tmp_path: Path, command: str) -> None:
+    commands(f"stoker cluster {command} --data-dir {tmp_path / 'nope'}", code=1)
+    assert "there is no cluster in" in commands.last
+    assert not (tmp_path / "nope").exists()
+
+
+@pytest.mark.parametrize("command", ["up", "restart 1", "roll", "kill 1", "down", "status"])
+def test_a_damaged_plan(kafka: KafkaCluster, commands: Commands, command: str) -> None:
+    kafka.directory.mkdir(parents=True)
+    plan = kafka.directory / "cluster.json"
+    plan.touch()
+    commands(f"stoker cluster {command}", code=1)
+    assert f"{plan}, which says what the cluster is made of, is damaged" in commands.last
+    assert len(commands.last.splitlines()) == 1
+    plan.unlink()
+
+
+def test_data_that_cannot_be_removed(kafka: KafkaCluster, commands: Commands, jars: Path, tmp_path: Path) -> None:
+    kafka.up(1, port=ANY_PORT, jars=jars)
+    node = kafka.node(1).directory
+    kafka.down()
+    node.rename(tmp_path / "elsewhere")
+    node.symlink_to(tmp_path / "elsewhere")
+    commands("stoker cluster down --delete --yes", code=1)
+    assert "the data of node 1 cannot be removed" in commands.last
+    assert "Removed" not in commands.last
