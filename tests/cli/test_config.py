@@ -295,6 +295,13 @@ def test_init_writes_what_is_given(run: Commands, tmp_path: Path) -> None:
     }
 
 
+def test_init_takes_an_empty_text_for_none(run: Commands) -> None:
+    """`-b "$UNSET"`: what is written can be read."""
+    run("config", "init", "-b", "", "-r", " ", "--master", "")
+    assert "All of it is comments" in run.stderr
+    assert {each["from"]["kind"] for each in run.json("config", "show")["settings"]} == {"default"}
+
+
 def test_init_where_nothing_can_be_written(run: Commands, tmp_path: Path) -> None:
     (tmp_path / "stoker.toml").mkdir()
     assert run.fails("config", "init", "--force") == (

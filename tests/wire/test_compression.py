@@ -91,6 +91,20 @@ def test_a_decompression_bomb_takes_little_memory(codec: Codec) -> None:
     assert peak < 4 * LIMIT
 
 
+@pytest.mark.parametrize("codec", [Codec.LZ4, Codec.ZSTD])
+def test_what_is_large_takes_a_small_multiple_of_its_size(codec: Codec) -> None:
+    """However far away the limit is."""
+    size = 40_000_000
+    packed = compress(codec, bytes(size))
+    tracemalloc.start()
+    try:
+        assert len(decompress(codec, packed, 2**31 - 1)) == size
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * size
+
+
 def test_a_claimed_size_takes_no_memory() -> None:
     two_gigabytes = b"\xff\xff\xff\xff\x07" + b"\x00"
     framed = b"\x82SNAPPY\x00" + struct.pack(">iii", 1, 1, len(two_gigabytes)) + two_gigabytes

@@ -115,7 +115,9 @@ def init(
         definitions.REGISTRY_URL.name: registry_url,
         definitions.SPARK_MASTER.name: master,
     }
-    text = template({name: value for name, value in given.items() if value is not None})
+    # An empty text is not given: it is what becomes of a shell's variable that is not set.
+    made = {name: value for name, value in given.items() if value and value.strip()}
+    text = template(made)
     file = Path(definitions.FILE_NAME)
     try:
         with file.open("w" if force else "x") as stream:
@@ -125,7 +127,7 @@ def init(
     except OSError as error:
         raise CommandFailed(f"{file.absolute()} cannot be written: {error.strerror}") from error
     print(f"Wrote {file.absolute()}.")
-    if not any(given.values()):
+    if not made:
         say("All of it is comments: take the # away from what you name. `stoker config show` tells what counts.")
 
 

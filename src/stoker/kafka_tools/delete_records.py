@@ -72,20 +72,20 @@ def _delete(cluster: "Cluster", before: "dict[TopicPartition, int]") -> None:
 
 def _read(path: str) -> str:
     try:
-        return Path(path).read_text()
-    except OSError:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
         raise JavaError("java.io.IOException", f"Unable to read file {path}") from None
 
 
 def _offsets(text: str) -> "dict[TopicPartition, int]":
     """The offset of each partition. Raises JavaError."""
-    from json import JSONDecodeError, loads
+    from json import dumps, loads
 
     from stoker.client.topic_partition import TopicPartition
 
     try:
         document = loads(text)
-    except JSONDecodeError:
+    except ValueError:
         raise JavaError(OPERATION_FAILED, "The input string is not a valid JSON") from None
     if not isinstance(document, dict):
         raise JavaError(_JSON_FAILED, f"Expected JSON object, received {text.strip()}")
@@ -94,6 +94,8 @@ def _offsets(text: str) -> "dict[TopicPartition, int]":
         raise JavaError(OPERATION_FAILED, f"Not supported version field value {version}")
     if "partitions" not in document:
         raise JavaError(OPERATION_FAILED, "Missing partitions field")
+    if not isinstance(document["partitions"], list):
+        raise JavaError(_JSON_FAILED, f"Expected JSON array, received {dumps(document['partitions'])}")
     offsets: dict[TopicPartition, int] = {}
     duplicates: list[str] = []
     for each in document["partitions"]:

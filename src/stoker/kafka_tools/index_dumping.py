@@ -1,21 +1,22 @@
 """Offset, time and transaction indexes and snapshots of producers, as kafka-dump-log.sh prints them."""
 
 import sys
+from bisect import bisect_right
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from struct import Struct as Layout
 from typing import Final, NamedTuple
 
-from stoker.errors import StokerError
+from stoker.errors import CorruptRecords, StokerError
 from stoker.kafka_tools.failure import JavaError
-from stoker.kafka_tools.log_dumping import base_offset_of, batches, open_log
+from stoker.kafka_tools.log_dumping import MOST_DECOMPRESSED, base_offset_of, batches, invalid_batch, open_log
 from stoker.log.producer_state import ProducerStates
 from stoker.log.transaction_index import TransactionIndex
 from stoker.wire.record_batch import iterate_records
 
 _OFFSET_ENTRY: Final = Layout(">ii")
 _TIME_ENTRY: Final = Layout(">qi")
-_MOST_DECOMPRESSED: Final = 2**31 - 1
 _NO_TIMESTAMP: Final = -1
 _CORRUPT: Final = "org.apache.kafka.storage.internals.log.CorruptIndexException"
 
@@ -73,10 +74,7 @@ class IndexDump:
         """Raises JavaError."""
         base = base_offset_of(path)
         content = _read(path)
-        offsets = [
-            (base + relative, position)
-            for relative, position in _OFFSET_ENTRY.iter_unpack(_whole(_read(path.with_suffix(".index")), 8))
-        ]
+        positions = _Positions(base, _read(path.with_suffix(".index")))
         entries = [(stamp, base + relative) for stamp, relative in _TIME_ENTRY.iter_unpack(_whole(content, 12))]
         with open_log(path.with_suffix(".log")) as log:
             if self.only_sanity:
@@ -89,14 +87,14 @@ class IndexDump:
                 _check(path, content, 12, problem)
                 return
             view = memoryview(log)
-            self._print_times(path, base, entries, offsets, view)
+            self._print_times(path, base, entries, positions, view)
 
     def _print_times(
         self,
         path: Path,
         base: int,
         entries: list[tuple[int, int]],
-        offsets: list[tuple[int, int]],
+        positions: "_Positions",
         log: memoryview,
     ) -> None:
         name = str(path.absolute())
@@ -104,8 +102,7 @@ class IndexDump:
         for slot, (timestamp, offset) in enumerate(entries):
             if offset == base and slot > 0:
                 return
-            position = max((at for known, at in offsets if known <= offset), default=0)
-            found, highest = _batch_with(log, position, offset)
+            found, highest = _batch_with(log, positions.before(offset), offset)
             if found != offset:
                 self.not_found.setdefault(name, []).append(_Pair(offset, found))
             else:
@@ -136,6 +133,24 @@ class IndexDump:
                 print(f"{title}{name}", file=sys.stderr)
                 for pair in pairs:
                     print(line.format(*pair), file=sys.stderr)
+
+
+class _Positions:
+    """An offset index to look up offsets in. One whose order is broken has answers too."""
+
+    def __init__(self, base: int, content: bytes) -> None:
+        entries: list[tuple[int, int]] = []
+        for relative, position in _OFFSET_ENTRY.iter_unpack(_whole(content, _OFFSET_ENTRY.size)):
+            if relative == 0 and entries:  # the zeros of a file that was preallocated
+                break
+            entries.append((base + relative, position))
+        entries.sort()
+        self._offsets = [offset for offset, _ in entries]
+        self._highest = list(accumulate((position for _, position in entries), max, initial=0))
+
+    def before(self, offset: int) -> int:
+        """The highest position of those whose offset is at most this one; 0 if there is none."""
+        return self._highest[bisect_right(self._offsets, offset)]
 
 
 def print_transactions(path: Path) -> None:
@@ -175,11 +190,14 @@ def print_producers(path: Path) -> None:
 
 
 def _batch_with(log: memoryview, position: int, offset: int) -> tuple[int, int]:
-    """The last offset of the batch that an offset is in, -1 if there is none, and its highest timestamp."""
+    """The last offset of the batch that an offset is in, -1 if there is none, and its highest timestamp. Raises JavaError."""
     for header in batches(log[position:]):
         if header.last_offset >= offset:
             batch = log[position : position + header.size]
-            highest = max((record.timestamp for record in iterate_records(batch, _MOST_DECOMPRESSED)), default=-1)
+            try:
+                highest = max((record.timestamp for record in iterate_records(batch, MOST_DECOMPRESSED)), default=-1)
+            except CorruptRecords as error:
+                raise invalid_batch(header, position, error) from None
             return header.last_offset, highest
         position += header.size
     return -1, _NO_TIMESTAMP

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from stoker.errors import CorruptRecords, MalformedMessage
+from stoker.errors import CorruptRecords, MalformedMessage, StokerError
 from stoker.kafka_tools.failure import JavaError
 from stoker.kafka_tools.record_json import RecordDecoder, as_json, written
 from stoker.wire.quorum_records import (
@@ -41,7 +41,10 @@ _CONTROL_NAMES: Final = {
     KRAFT_VERSION: "KRaftVersion",
     KRAFT_VOTERS: "KRaftVoters",
 }
-_MOST_DECOMPRESSED: Final = 2**31 - 1
+_ALL: Final = 2**31 - 1
+"""The default of --max-bytes."""
+MOST_DECOMPRESSED: Final = 256 * 1024 * 1024
+"""Of one batch: twice what the broker takes from a producer, and little enough for the memory of most machines."""
 
 
 class LogDump:
@@ -69,14 +72,14 @@ class LogDump:
             batch = view[position : position + header.size]
             print(_batch_line(header, position, is_valid=crc_is_valid(view, position, header)))
             if self.is_deep:
-                last = self._print_records(path, header, batch, last)
+                last = self._print_records(path, header, position, batch, last)
             position += header.size
-        if position < whole and self.max_bytes == _MOST_DECOMPRESSED:
+        if position < whole and self.max_bytes == _ALL:
             print(f"Found {whole - position} invalid bytes at the end of {path.name}")
 
-    def _print_records(self, path: Path, header: BatchHeader, batch: memoryview, last: int) -> int:
+    def _print_records(self, path: Path, header: BatchHeader, position: int, batch: memoryview, last: int) -> int:
         try:
-            for record in iterate_records(batch, _MOST_DECOMPRESSED):
+            for record in iterate_records(batch, MOST_DECOMPRESSED):
                 if record.offset != last + 1:
                     self.jumps.setdefault(str(path.absolute()), {})[last] = record.offset
                 last = record.offset
@@ -90,8 +93,16 @@ class LogDump:
                 print(line)
         except (CorruptRecords, MalformedMessage) as error:
             sys.stdout.flush()
-            raise JavaError("org.apache.kafka.common.InvalidRecordException", str(error)) from None
+            raise invalid_batch(header, position, error) from None
         return last
+
+
+def invalid_batch(header: BatchHeader, position: int, error: StokerError) -> JavaError:
+    """What is raised for a batch whose records cannot be read."""
+    return JavaError(
+        "org.apache.kafka.common.InvalidRecordException",
+        f"the batch with base offset {header.base_offset} at position {position}: {error}",
+    )
 
 
 def batches(view: memoryview) -> Iterator[BatchHeader]:

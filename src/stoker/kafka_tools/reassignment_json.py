@@ -10,10 +10,12 @@ from stoker.errors import StokerError
 
 ANY_LOG_DIR: Final = "any"
 _VERSION: Final = 1
+_KINDS: Final[dict[type, str]] = {dict: "JSON object", int: "`Integer` value", str: "`String` value"}
 
 
 COMMAND_FAILED: Final = "org.apache.kafka.tools.AdminCommandFailedException"
 OPERATION_FAILED: Final = "org.apache.kafka.tools.AdminOperationException"
+_JSON_FAILED: Final = "com.fasterxml.jackson.databind.JsonMappingException"
 
 
 class InvalidReassignment(StokerError):
@@ -76,10 +78,10 @@ def read_reassignment(text: str) -> ReassignmentFile:
     document = _parsed(text)
     partitions: list[tuple[TopicPartition, tuple[int, ...]]] = []
     log_dirs: dict[Replica, str] = {}
-    for each in document.get("partitions", ()):
+    for each in _array(document.get("partitions", []), dict):
         partition = TopicPartition(_field(each, "topic", str), _field(each, "partition", int))
-        replicas = tuple(_field(each, "replicas", list))
-        directories = each.get("log_dirs", [ANY_LOG_DIR] * len(replicas))
+        replicas = tuple(_array(_field(each, "replicas", list), int))
+        directories = _array(each.get("log_dirs", [ANY_LOG_DIR] * len(replicas)), str)
         if len(directories) != len(replicas):
             raise InvalidReassignment(
                 f"Size of replicas list [{', '.join(map(str, replicas))}] is different from size of log dirs list "
@@ -94,7 +96,7 @@ def read_reassignment(text: str) -> ReassignmentFile:
 
 def read_topics(text: str) -> list[str]:
     """The topics of a topics-to-move file. Raises InvalidReassignment."""
-    return [_field(each, "topic", str) for each in _parsed(text).get("topics", ())]
+    return [_field(each, "topic", str) for each in _array(_parsed(text).get("topics", []), dict)]
 
 
 def written_reassignment(
@@ -130,6 +132,16 @@ def _parsed(text: str) -> dict[str, Any]:
     if version != _VERSION:
         raise InvalidReassignment(f"Not supported version field value {version}", OPERATION_FAILED)
     return document
+
+
+def _array(value: Any, kind: type) -> list[Any]:
+    """The value, if it is a list of this kind. Raises InvalidReassignment."""
+    if not isinstance(value, list):
+        raise InvalidReassignment(f"Expected JSON array, received {json.dumps(value)}", _JSON_FAILED)
+    for each in value:
+        if not isinstance(each, kind) or isinstance(each, bool):
+            raise InvalidReassignment(f"Expected {_KINDS[kind]}, received {json.dumps(each)}", _JSON_FAILED)
+    return value
 
 
 def _field(entry: Any, name: str, kind: type) -> Any:

@@ -8,13 +8,15 @@ from typing import Final, NamedTuple
 from uuid import UUID, uuid4
 
 from stoker.kafka_tools.argument_parser import TerseFailure, Values
-from stoker.kafka_tools.failure import JavaError
+from stoker.kafka_tools.failure import ILLEGAL_ARGUMENT, JavaError
 from stoker.kafka_tools.log_dumping import BOOTSTRAP_FILE
 from stoker.kafka_tools.metadata_versions import (
     FEATURES,
     KRAFT_VERSION,
     LATEST_PRODUCTION,
+    LATEST_TESTING,
     METADATA_VERSION,
+    OLDEST,
     VERSIONS,
     default_level,
     feature_level,
@@ -33,6 +35,9 @@ _VOTERS: Final = "controller.quorum.voters"
 _BOOTSTRAP: Final = "controller.quorum.bootstrap.servers"
 _SNAPSHOT: Final = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
 _RUNTIME: Final = "java.lang.RuntimeException"
+_INVALID_CONFIG: Final = "org.apache.kafka.common.config.ConfigException"
+_HIGHEST_ID: Final = 2**31 - 1
+_HIGHEST_PORT: Final = 2**16 - 1
 _DYNAMIC: Final = "--standalone, --initial-controllers, or --no-initial-controllers"
 
 
@@ -77,10 +82,16 @@ class _Node:
     """What the properties of a node say of its directories and its quorum."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
+        """Raises JavaError."""
         self._properties = properties
         self.log_dirs = _listed(properties.get("log.dirs") or properties.get("log.dir") or "/tmp/kafka-logs")
+        if not self.log_dirs:
+            raise JavaError(
+                ILLEGAL_ARGUMENT,
+                "requirement failed: At least one log directory must be defined via log.dirs or log.dir.",
+            )
         self.metadata_dir = properties.get("metadata.log.dir", "").strip() or self.log_dirs[0]
-        self.node_id = int(properties.get("node.id", properties.get("broker.id", "1")))
+        self.node_id = _node_id(properties)
         self.roles = _listed(properties.get("process.roles", "broker,controller"))
         self.has_voters = bool(properties.get(_VOTERS, "").strip())
         self.names_quorum = self.has_voters or bool(properties.get(_BOOTSTRAP, "").strip())
@@ -91,14 +102,19 @@ class _Node:
         return sorted({*self.log_dirs, self.metadata_dir})
 
     def standalone_voter(self) -> _Voter:
-        """Raises TerseFailure."""
+        """Raises TerseFailure and JavaError."""
         if "controller" not in self.roles:
             raise TerseFailure("You can only use --standalone on a controller.")
         for setting in ("advertised.listeners", "listeners"):
             for listener in _listed(self._properties.get(setting, "")):
                 name, _, address = listener.partition("://")
                 host, _, port = address.rpartition(":")
-                if name.upper() == self.controller_listener.upper() and port.isdigit():
+                if name.upper() == self.controller_listener.upper() and port.isdecimal():
+                    if int(port) > _HIGHEST_PORT:
+                        raise JavaError(
+                            _INVALID_CONFIG,
+                            f"Invalid value {listener} for configuration {setting}: a port is {_HIGHEST_PORT} at most",
+                        )
                     return _Voter(self.node_id, host.strip("[]") or "localhost", int(port), draw_uuid(uuid4))
         raise JavaError(_RUNTIME, "No controller listeners found.")
 
@@ -113,15 +129,18 @@ def print_info(properties: Mapping[str, str]) -> int:
     first: dict[str, str] | None = None
     for directory in _Node(properties).directories:
         path = Path(directory)
-        meta_path = path / META_PROPERTIES_FILE
         if not path.is_dir():
             problems.append(f"{path} {'is not a directory' if path.exists() else 'does not exist'}")
             continue
         found.append(str(path))
-        if not meta_path.exists():
+        try:
+            meta = _read_meta(directory)
+        except OSError as error:
+            problems.append(f"Error loading {path / META_PROPERTIES_FILE}: {error.strerror}")
+            continue
+        if meta is None:
             problems.append(f"{path} is not formatted.")
             continue
-        meta = _read_meta(meta_path)
         if first is None:
             first = meta
         elif first.get("cluster.id") != meta.get("cluster.id"):
@@ -147,7 +166,13 @@ def format_directories(properties: Mapping[str, str], request: FormatRequest) ->
     node = _Node(properties)
     voters = _initial_voters(node, request)
     levels = _levels(node, request)
-    metas = {directory: _meta_of(directory) for directory in node.directories}
+    metas: dict[str, dict[str, str] | None] = {}
+    unreadable: list[str] = []
+    for directory in node.directories:
+        try:
+            metas[directory] = _read_meta(directory)
+        except OSError:
+            unreadable.append(directory)
     _verify(metas, node, request)
     formatted = [directory for directory, meta in metas.items() if meta is not None]
     if formatted and not request.ignore_formatted:
@@ -155,6 +180,10 @@ def format_directories(properties: Mapping[str, str], request: FormatRequest) ->
             f"Log directory {formatted[0]} is already formatted. Use --ignore-formatted to ignore this directory and "
             "format the others."
         )
+    for directory in unreadable:
+        print(f"I/O error trying to read log directory {directory}. Ignoring...")
+    if not metas:
+        raise TerseFailure("No available log directories to format.")
     empty = [directory for directory, meta in metas.items() if meta is None]
     if not empty:
         print("All of the log directories are already formatted.")
@@ -270,12 +299,17 @@ def _voter(text: str) -> _Voter:
     address, _, directory = rest.rpartition(":")
     host, _, port = address.rpartition(":")
     try:
-        return _Voter(int(node_id), host.strip("[]"), int(port), uuid_from_text(directory))
+        voter = _Voter(int(node_id), host.strip("[]"), int(port), uuid_from_text(directory))
     except ValueError:
         raise TerseFailure(
             f"--initial-controllers {text}: the form is id@hostname:port:directory, such as "
             "0@example.com:8082:JEXY6aqzQY-32P5TStzaFg"
         ) from None
+    if not (0 <= voter.node_id <= _HIGHEST_ID and 0 <= voter.port <= _HIGHEST_PORT):
+        raise TerseFailure(
+            f"--initial-controllers {text}: an id is from 0 to {_HIGHEST_ID}, a port from 0 to {_HIGHEST_PORT}"
+        )
+    return voter
 
 
 def _levels(node: _Node, request: FormatRequest) -> dict[str, int]:
@@ -290,6 +324,12 @@ def _levels(node: _Node, request: FormatRequest) -> dict[str, int]:
         raise TerseFailure(f"Unsupported feature: {unknown[0]}. Supported features are: {', '.join(sorted(FEATURES))}")
     if metadata > LATEST_PRODUCTION:
         raise TerseFailure(f"{METADATA_VERSION} {VERSIONS.get(metadata, metadata)} is not yet stable.")
+    if metadata < OLDEST:
+        raise JavaError(
+            ILLEGAL_ARGUMENT,
+            f"No MetadataVersion with feature level {metadata}. Valid feature levels are from {OLDEST} to "
+            f"{LATEST_TESTING}.",
+        )
     levels = {name: default_level(name, metadata) for name in FEATURES} | request.features
     levels[METADATA_VERSION] = metadata
     levels[KRAFT_VERSION] = request.features.get(KRAFT_VERSION, 0 if node.has_voters else 1)
@@ -297,7 +337,7 @@ def _levels(node: _Node, request: FormatRequest) -> dict[str, int]:
         for needed, level in feature_level(name, levels[name]).dependencies:
             if levels[needed] < level:
                 raise JavaError(
-                    "java.lang.IllegalArgumentException",
+                    ILLEGAL_ARGUMENT,
                     f"{name} could not be set to {levels[name]} because it depends on {needed} level {level}",
                 )
     return levels
@@ -337,13 +377,28 @@ def _verify(metas: Mapping[str, Mapping[str, str] | None], node: _Node, request:
             )
 
 
-def _meta_of(directory: str) -> dict[str, str] | None:
-    path = Path(directory) / META_PROPERTIES_FILE
-    return _read_meta(path) if path.exists() else None
+def _read_meta(directory: str) -> dict[str, str] | None:
+    """None for a directory that is not formatted. Raises OSError and MalformedProperties."""
+    try:
+        return {each.name: each.value for each in read_properties(Path(directory) / META_PROPERTIES_FILE)}
+    except FileNotFoundError:
+        return None
 
 
-def _read_meta(path: Path) -> dict[str, str]:
-    return {each.name: each.value for each in read_properties(path)}
+def _node_id(properties: Mapping[str, str]) -> int:
+    name = "node.id" if "node.id" in properties or "broker.id" not in properties else "broker.id"
+    text = properties.get(name, "1")
+    problem = "Not a number of type INT"
+    try:
+        number = int(text)
+    except ValueError:
+        pass
+    else:
+        if 0 <= number <= _HIGHEST_ID:
+            return number
+        if -_HIGHEST_ID <= number < 0:
+            problem = "Value must be at least 0"
+    raise JavaError(_INVALID_CONFIG, f"Invalid value {text} for configuration {name}: {problem}")
 
 
 def _name_and_level(text: str) -> tuple[str, int]:

@@ -30,6 +30,7 @@ _XERIAL_BLOCK_BYTES = 32 * 1024
 _INT32 = Layout(">i")
 
 _FIRST_GUESS_BYTES = 64 * 1024
+_LARGE_BYTES = 4 * 1024 * 1024
 
 
 DEFAULT_LEVELS = {Codec.GZIP: -1, Codec.LZ4: 9, Codec.ZSTD: 3}
@@ -190,7 +191,8 @@ def _decompress_growing(
                 raise _damaged(codec, error) from None
             if room == limit:
                 raise _too_long(codec, limit) from None
-            room = min(limit, room * 8)
+            # Each try begins anew, so few are made where memory is cheap; what is large takes at most twice its size.
+            room = min(limit, room * (8 if room < _LARGE_BYTES else 2))
         else:
             del out[written:]
             return bytes(out)
