@@ -1,7 +1,6 @@
 """Which tests run together in one process, when several do (`pytest -n`)."""
 
 from functools import cache
-from pathlib import PurePath
 
 import pytest
 from xdist.remote import Producer
@@ -15,8 +14,8 @@ STREAMS = "streams"
 
 class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it ships without types
     """Those of a file, those of all files that share a Spark session, which takes long to start and is slow at first, and those on a
-    three-broker Apache Kafka: one is enough for all. There are two sessions, one for streams, and one for the rooms in it and all others: one would
-    take as long as everything else.
+    three-broker Apache Kafka: one is enough for all. There are two sessions, one of them for streams: one for all would take as long as everything
+    else.
     """
 
     def __init__(self, config: pytest.Config, log: Producer | None) -> None:
@@ -30,7 +29,7 @@ class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it ships without 
         file: str = super()._split_scope(nodeid)
         if not self._uses_session(file):
             return file
-        return STREAMS if PurePath(file).parent == PurePath("tests/streams") else SPARK
+        return STREAMS if file.startswith("tests/streams/") else SPARK
 
     def _names_it(self, file: str) -> bool:
         return "SparkSession" in (self._root / file).read_text()

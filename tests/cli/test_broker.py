@@ -8,6 +8,7 @@ import socket
 import stat
 import subprocess
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -109,7 +110,8 @@ def test_unwritable_directory_is_named(tmp_path: Path) -> None:
     os.chown(directory, 65534, 65534)
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr is not None
-        assert any("Stoker is ready" in line for line in running.stderr)
+        said = list(takewhile(lambda line: "Stoker is ready" not in line, running.stderr))
+        assert running.poll() is None, said
         running.terminate()
         assert running.wait(30) == 0
 
