@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -102,7 +103,9 @@ def test_a_spring_application(
         assert eventually(committed, lambda found: found == wanted) == wanted
         sizes = [int(line.split()[2]) for line in spring.lines if line.startswith("Batch of ")]
         assert (sum(sizes), max(sizes)) == (250, 100)
-        described = consumer_groups.describe(groups[0])
+        described = eventually(
+            partial(consumer_groups.describe, groups[0]), lambda group: bool(group.partition_assignor)
+        )
         assert (len(described.members), described.partition_assignor) == (3, "cooperative-sticky")
         settings = {line.strip() for line in spring.lines if " = " in line}
         assert {"linger.ms = 10", "acks = -1", "retries = 3", "isolation.level = read_committed"} <= settings

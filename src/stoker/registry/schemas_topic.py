@@ -46,12 +46,19 @@ def _create(cluster: Cluster, name: str, replicas: int) -> None:
         logger.info(
             "the topic %s is made with %d of %d replicas: there are no more brokers", name, replicas, _MOST_REPLICAS
         )
+    is_ours = True
     try:
         create_topic(cluster, name, partitions=1, replication_factor=replicas, configs={_POLICY: _COMPACT})
     except KafkaRefused as refused:
-        if refused.error_code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # by another instance, a moment ago
+        if refused.error_code is not ErrorCode.TOPIC_ALREADY_EXISTS:
             raise
+        is_ours = False
     wait_until(cluster, name, lambda topic: topic is not None and bool(topic.partitions))
+    if not is_ours:  # somebody else made it a moment ago, perhaps not as it must be
+        for topic in describe_topics(cluster, [name]):
+            if isinstance(topic, KafkaRefused):
+                raise topic
+            _check(cluster, topic)
 
 
 def _check(cluster: Cluster, topic: Topic) -> None:

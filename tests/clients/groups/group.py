@@ -97,7 +97,9 @@ class Group:
         self.members.append(member)
         return member
 
-    def settle(self, *members: Member, partitions: set[Partition] | None = None, seconds: float = WAIT_SECONDS) -> None:
+    def settle(
+        self, *members: Member, partitions: set[Partition] | None = None, seconds: float = 3 * WAIT_SECONDS
+    ) -> None:
         """Until these members own every partition, each one member's, in fair shares."""
         everything = partitions or self.partitions
         deadline = time.monotonic() + seconds

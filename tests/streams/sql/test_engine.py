@@ -229,10 +229,13 @@ def test_queries_go_on_where_they_were_after_a_restart(shop: Shop) -> None:
     eventually(lambda: dict(shop.rows("SELECT * FROM customer_totals;")), shop.totals())
 
 
-def test_spark_sql_on_topics(shop: Shop) -> None:
+def test_spark_sql_on_topics(shop: Shop, spark: "SparkSession") -> None:
+    """And an engine that is closed leaves none of the tables in the session."""
     assert shop.rows("SPARK SELECT count(*) FROM stoker.orders;") == [(len(shop.orders),)]
     error = refused(shop, "SPARK SELECT nothing FROM stoker.orders;")
     assert "Spark: " in str(error)
+    shop.again()
+    assert not spark.catalog.databaseExists("stoker")
 
 
 def test_what_is_there(shop: Shop) -> None:

@@ -98,6 +98,7 @@ class SqlEngine:
             each.close()
             if isinstance(each.rows, PushedRows):
                 each.rows.close()
+        self._spark_topics.close()
         self._runner.stop()
         self._lock.release()
 

@@ -50,6 +50,12 @@ class SparkTopics:
         self._access = access
         self._attachment: Attachment | None = None
 
+    def close(self) -> None:
+        """What was attached is not left in a session that may go on."""
+        if self._attachment is not None:
+            self._attachment.detach()
+            self._attachment = None
+
     def run(self, spark: "SparkSession", statement: SparkStatement) -> Result:
         """Raises SqlError for what Spark refuses."""
         import warnings
