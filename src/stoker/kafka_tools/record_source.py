@@ -41,6 +41,7 @@ class RecordSource:
         self._consumer: Consumer = open_client(Consumer, properties, self._errors, own)
         self._max_age = int(properties.get("metadata.max.age.ms", _MAX_AGE_MS)) / 1000
         self._assigned: list[TopicPartition] = []
+        self._starts: list[TopicPartition] = []
         self._next_look: float | None = None
 
     def begin(self, partition: int | None, start: int | str) -> None:
@@ -52,7 +53,7 @@ class RecordSource:
             self._consumer.assign([TopicPartition(self._topic, partition, offset)])
         elif self._group is not None:
             pattern = None if self._pattern is None else f"^({self._pattern.pattern})$"
-            self._consumer.subscribe([self._topic or pattern or ""])
+            self._consumer.subscribe([self._topic or pattern or ""], on_assign=self._note_starts)
         else:
             self._take_all(metadata, OFFSET_END if self._begins_at_end else OFFSET_BEGINNING)
 
@@ -64,7 +65,9 @@ class RecordSource:
         if self._begins_nowhere and self._assigned:
             raise _no_offset(self._assigned)
         found: list[Message] = []
-        for record in self._consumer.consume(count, seconds):
+        records = self._consumer.consume(count, seconds)
+        self._store_starts()
+        for record in records:
             error = record.error()
             if error is None:
                 found.append(record)
@@ -84,14 +87,12 @@ class RecordSource:
         offsets = [
             TopicPartition(topic or "", partition or 0, (last or 0) + 1) for (topic, partition), last in ends.items()
         ]
-        with suppress(KafkaException):  # of a partition that has gone to another member meanwhile
-            self._consumer.store_offsets(offsets=offsets)
+        self._store(offsets)
 
     def close(self) -> None:
-        """Commit, if it is of a group, and leave that."""
+        """Commit, if it is of a group that is to, and leave that."""
         try:
-            if self._group is not None:
-                self._commit_starts()
+            self._store_starts()
             self._consumer.close()
         except KafkaException as failed:
             log_error(f"the group was not left in order: {failed.args[0].str()}", __name__)
@@ -118,14 +119,30 @@ class RecordSource:
             return name == self._topic
         return name not in INTERNAL_TOPICS and self._pattern.fullmatch(name) is not None
 
-    def _commit_starts(self) -> None:
-        """Where nothing was read the start is committed, as by Java's consumer: else nobody would see the lag."""
-        unread = [each for each in self._consumer.position(self._consumer.assignment()) if each.offset < 0]
-        for each in self._consumer.committed(unread, timeout=_ANSWER_SECONDS) if unread else []:
-            if each.offset < 0:
-                first, end = self._consumer.get_watermark_offsets(each, timeout=_ANSWER_SECONDS)
-                start = TopicPartition(each.topic, each.partition, end if self._begins_at_end else first)
-                self._consumer.commit(offsets=[start], asynchronous=False)
+    def _note_starts(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        """Where it begins in partitions that the group has committed nothing of.
+
+        They are committed, as by Java's consumer, even if nothing is read: what comes from now on is for the group.
+        """
+        start = OFFSET_END if self._begins_at_end else OFFSET_BEGINNING
+        with suppress(KafkaException):  # then the group begins once more where its consumers are told to
+            committed = consumer.committed(partitions, timeout=_ANSWER_SECONDS)
+            fresh = [TopicPartition(each.topic, each.partition, start) for each in committed if each.offset < 0]
+            found = consumer.offsets_for_times(fresh, timeout=_ANSWER_SECONDS) if fresh else []
+            self._starts += [
+                TopicPartition(each.topic, each.partition, each.offset) for each in found if not each.error
+            ]
+
+    def _store_starts(self) -> None:
+        """Only now, since nothing can be stored of a partition before it is assigned."""
+        starts, self._starts = self._starts, []
+        self._store(starts)
+
+    def _store(self, offsets: list[TopicPartition]) -> None:
+        """For librdkafka to commit, unless `enable.auto.commit` is false."""
+        if offsets:
+            with suppress(KafkaException):  # of a partition that has gone to another member meanwhile
+                self._consumer.store_offsets(offsets=offsets)
 
 
 def _no_offset(partitions: list[TopicPartition]) -> JavaError:
