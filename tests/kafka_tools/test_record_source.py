@@ -29,12 +29,14 @@ def _produce(address: str, topic: str, *values: str) -> None:
     producer.flush()
 
 
-def _source(address: str, group: str, *, topic: str | None = None, **others: str) -> RecordSource:
+def _source(
+    address: str, group: str, *, topic: str | None = None, pattern: str | None = None, **others: str
+) -> RecordSource:
     """One that has begun."""
     properties = {"bootstrap.servers": address, "group.id": group, "auto.offset.reset": "latest"} | {
         name.replace("_", "."): value for name, value in others.items()
     }
-    source = RecordSource(properties, topic=topic, pattern=None, group=group)
+    source = RecordSource(properties, topic=topic, pattern=pattern, group=group)
     source.begin(None, 0)
     return source
 
@@ -96,3 +98,37 @@ def test_nothing_is_committed_for_one_who_does_not_want_it(address: str) -> None
     _join(source, address, group)
     source.close()
     assert _committed(address, group) == {}
+
+
+@pytest.fixture(scope="module")
+def topics(address: str) -> None:
+    for topic in ("by-pattern-1", "by-pattern-22", "by-pattern-a"):
+        _produce(address, topic, topic)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wanted"),
+    [
+        (r"by-pattern-\d+", ["by-pattern-1", "by-pattern-22"]),
+        ("(?i)BY-PATTERN-[A-Z]", ["by-pattern-a"]),
+        ("by-pattern-1|by-pattern-a", ["by-pattern-1", "by-pattern-a"]),
+        ("by-pattern-.*|__consumer_offsets", ["by-pattern-1", "by-pattern-22", "by-pattern-a"]),
+    ],
+)
+def test_a_pattern_is_for_whole_names_but_not_for_internal_topics(
+    address: str, topics: None, pattern: str, wanted: list[str]
+) -> None:
+    """In Python's words, which are closer to Java's than librdkafka's are."""
+    source = _source(address, pattern, pattern=pattern, auto_offset_reset="earliest")
+    assert sorted(_taken(source, len(wanted))) == wanted
+    source.close()
+    assert sorted(partition.topic for partition in _committed(address, pattern)) == wanted
+
+
+def test_topics_that_come_later_are_read_too(address: str) -> None:
+    source = _source(address, "later", pattern="later-.*", auto_offset_reset="earliest", metadata_max_age_ms="500")
+    assert not source.take(10, 0.5), "there is none"
+    for topic in ("later-1", "later-2"):
+        _produce(address, topic, topic)
+        assert _taken(source, 1)[-1] == topic
+    source.close()

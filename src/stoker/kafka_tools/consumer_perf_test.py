@@ -1,7 +1,7 @@
 """kafka-consumer-perf-test.sh: how fast records can be consumed, by librdkafka, in Kafka's own words."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from random import randrange
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -10,10 +10,14 @@ from stoker.errors import StokerError
 from stoker.kafka_tools.connection import load_properties
 from stoker.kafka_tools.failure import JavaError, UsageAsked, VersionAsked, java_error
 from stoker.kafka_tools.options import Option, OptionParser, Options, key_values
+from stoker.kafka_tools.patterns import compiled
 from stoker.kafka_tools.perf_stats import now_ms
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
+
+    from stoker.kafka_tools.pattern_subscription import PatternSubscription
+    from stoker.kafka_tools.rdkafka import Errors
 
 _MEGABYTE: Final = 1024 * 1024
 _POLL_SECONDS: Final = 0.1
@@ -98,13 +102,15 @@ class _Test:
         from stoker.kafka_tools.rdkafka import Errors, open_client
 
         options, known = self._options, self._known
+        properties, errors = self._properties(), Errors()
         if not options.has(known.hide_header):
             print(f"{'time, threadId' if self._is_detailed else 'start.time, end.time'}, {_COLUMNS}")
         try:
-            consumer: Consumer = open_client(Consumer, self._properties(), Errors(), {})
+            own = {"allow.auto.create.topics": options.has(known.topic)}
+            consumer: Consumer = open_client(Consumer, properties, errors, own)
             try:
                 start = self._join_start = now_ms()
-                self._consume(consumer)
+                self._consume(consumer, self._subscribed(consumer, errors, properties))
                 end = now_ms()
             finally:
                 consumer.close()
@@ -130,24 +136,39 @@ class _Test:
         properties.setdefault("client.id", "perf-consumer-client")
         return properties
 
-    def _consume(self, consumer: "Consumer") -> None:
+    def _subscribed(
+        self, consumer: "Consumer", errors: "Errors", properties: Mapping[str, str]
+    ) -> "PatternSubscription | None":
+        """To one topic, or to those of a pattern, which is to be asked from time to time whether there are more."""
+        from stoker.kafka_tools.pattern_subscription import PatternSubscription
+
+        topic = self._options.value(self._known.topic)
+        callbacks = {"on_assign": self._were_assigned, "on_revoke": self._were_revoked}
+        if topic is not None:
+            consumer.subscribe([topic], **callbacks)
+            return None
+        pattern = compiled(self._options.text(self._known.include))
+        subscription = PatternSubscription(consumer, errors, properties, pattern, **callbacks)
+        subscription.begin()
+        return subscription
+
+    def _consume(self, consumer: "Consumer", subscription: "PatternSubscription | None") -> None:
+        from stoker.kafka_tools.record_source import PASSING
+
         options, known = self._options, self._known
-        topic = options.value(known.topic)
-        if topic is None:
-            pattern = options.text(known.include)
-            topic = pattern if pattern.startswith("^") else f"^{pattern}$"
-        consumer.subscribe([topic], on_assign=self._were_assigned, on_revoke=self._were_revoked)
         timeout_ms, interval_ms = options.integer(known.timeout), options.integer(known.reporting_interval)
         if interval_ms <= 0:
             raise JavaError("java.lang.IllegalArgumentException", "Reporting interval must be greater than 0.")
         now = reported = last = now_ms()
         seen_records = seen_bytes = 0
         while self._records < self._wanted and now - last <= timeout_ms:
+            if subscription is not None:
+                subscription.renew()
             messages = consumer.consume(_AT_ONCE, _POLL_SECONDS)
             now = now_ms()
             for message in messages:
                 if (error := message.error()) is not None:
-                    if error.retriable():
+                    if error.retriable() or error.code() in PASSING:
                         continue
                     raise JavaError("org.apache.kafka.common.KafkaException", error.str())
                 last = now

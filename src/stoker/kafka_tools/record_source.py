@@ -8,16 +8,14 @@ from typing import Final
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from stoker.kafka_tools.failure import JavaError
+from stoker.kafka_tools.pattern_subscription import LOOK_SECONDS, PatternSubscription, max_age_seconds
 from stoker.kafka_tools.patterns import compiled
 from stoker.kafka_tools.rdkafka import Errors, first_metadata, open_client
 from stoker.kafka_tools.thrown import log_error
-from stoker.kafka_tools.topic_filter import INTERNAL_TOPICS
+from stoker.kafka_tools.topic_filter import is_matched
 
-_LOOK_SECONDS: Final = 1.0
-"""How often it is looked for topics while there are none."""
-_MAX_AGE_MS: Final = "300000"
 _ANSWER_SECONDS: Final = 30.0
-_PASSING: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._PARTITION_EOF, KafkaError._ALL_BROKERS_DOWN)
+PASSING: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._PARTITION_EOF, KafkaError._ALL_BROKERS_DOWN)
 
 
 class RecordSource:
@@ -39,7 +37,12 @@ class RecordSource:
             "enable.auto.offset.store": False,  # what was not printed is not committed
         }
         self._consumer: Consumer = open_client(Consumer, properties, self._errors, own)
-        self._max_age = int(properties.get("metadata.max.age.ms", _MAX_AGE_MS)) / 1000
+        self._max_age = max_age_seconds(properties)
+        self._subscription: PatternSubscription | None = None
+        if group is not None and self._pattern is not None:
+            self._subscription = PatternSubscription(
+                self._consumer, self._errors, properties, self._pattern, on_assign=self._note_starts
+            )
         self._assigned: list[TopicPartition] = []
         self._starts: list[TopicPartition] = []
         self._next_look: float | None = None
@@ -51,9 +54,10 @@ class RecordSource:
             assert self._topic is not None
             offset = {-2: OFFSET_BEGINNING, -1: OFFSET_END}.get(int(start), int(start))
             self._consumer.assign([TopicPartition(self._topic, partition, offset)])
+        elif self._subscription is not None:
+            self._subscription.begin()
         elif self._group is not None:
-            pattern = None if self._pattern is None else f"^({self._pattern.pattern})$"
-            self._consumer.subscribe([self._topic or pattern or ""], on_assign=self._note_starts)
+            self._consumer.subscribe([self._topic or ""], on_assign=self._note_starts)
         else:
             self._take_all(metadata, OFFSET_END if self._begins_at_end else OFFSET_BEGINNING)
 
@@ -62,6 +66,8 @@ class RecordSource:
         if self._next_look is not None and time.monotonic() >= self._next_look:
             topic = self._topic if not self._assigned else None  # asking by name may create it
             self._take_all(first_metadata(self._consumer, self._errors, self._address, topic), OFFSET_BEGINNING)
+        if self._subscription is not None:
+            self._subscription.renew()
         if self._begins_nowhere and self._assigned:
             raise _no_offset(self._assigned)
         found: list[Message] = []
@@ -73,7 +79,7 @@ class RecordSource:
                 found.append(record)
             elif error.code() == KafkaError._AUTO_OFFSET_RESET:
                 raise _no_offset([TopicPartition(record.topic() or "", record.partition() or 0)])
-            elif error.fatal() or error.code() not in _PASSING:
+            elif error.fatal() or error.code() not in PASSING:
                 raise JavaError("org.apache.kafka.common.KafkaException", error.str())
         if self._errors.fatal is not None:
             raise JavaError("org.apache.kafka.common.KafkaException", self._errors.fatal.str())
@@ -112,12 +118,10 @@ class RecordSource:
             self._assigned += added
             if not self._begins_nowhere:
                 self._consumer.incremental_assign(added) if known else self._consumer.assign(added)
-        self._next_look = time.monotonic() + (self._max_age if self._assigned else _LOOK_SECONDS)
+        self._next_look = time.monotonic() + (self._max_age if self._assigned else LOOK_SECONDS)
 
     def _is_wanted(self, name: str) -> bool:
-        if self._pattern is None:
-            return name == self._topic
-        return name not in INTERNAL_TOPICS and self._pattern.fullmatch(name) is not None
+        return name == self._topic if self._pattern is None else is_matched(name, self._pattern)
 
     def _note_starts(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Where it begins in partitions that the group has committed nothing of.

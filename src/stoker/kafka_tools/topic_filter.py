@@ -25,6 +25,11 @@ class TopicFilter:
         return self._pattern.fullmatch(topic) is not None and not (exclude_internal and topic in INTERNAL_TOPICS)
 
 
+def is_matched(topic: str, pattern: re.Pattern[str]) -> bool:
+    """As Java's consumer understands a pattern: by the whole name, and for no internal topic."""
+    return topic not in INTERNAL_TOPICS and pattern.fullmatch(topic) is not None
+
+
 def filtered(topics: Iterable[str], expression: str | None, *, exclude_internal: bool) -> list[str]:
     """Those that match the expression, if there is one."""
     if expression is None:
