@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from stoker.capacity.measured import MEASUREMENTS, Measurement
-from stoker.capacity.measured_streams import STREAMS_PAGE
+from stoker.capacity.measured_streams import STREAMS_EVENTS_PER_SECOND, STREAMS_PAGE
+
+STREAMS_SECTION = "Revenue of each customer and hour"
+STREAMS_ROWS = [f"on {broker}, after the first quarter" for broker in ("Stoker's broker", "Apache Kafka")]
 
 
 def cell(page: str, section: str, row: str, column: str) -> str:
@@ -25,5 +28,8 @@ def test_figures_are_those_of_the_pages(repository: Path, measured: Measurement)
     assert float(shown.split()[0].replace(",", "")) == measured.value
 
 
-def test_streams_have_a_page(repository: Path) -> None:
-    assert (repository / "docs" / STREAMS_PAGE).exists()
+def test_the_figure_of_streams_is_the_slower_of_the_page(repository: Path) -> None:
+    page = (repository / "docs" / STREAMS_PAGE).read_text()
+    shown = [cell(page, STREAMS_SECTION, row, "Stoker") for row in STREAMS_ROWS]
+    slower = min(float(each.split()[0].replace(",", "")) for each in shown)
+    assert slower * 1000 == STREAMS_EVENTS_PER_SECOND

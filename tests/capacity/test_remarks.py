@@ -73,6 +73,16 @@ def test_large_records() -> None:
         pytest.param(
             Load(throughput=50e6, replication_factor=1, failures=0), "does not fit one machine's disk", id="30 TB"
         ),
+        pytest.param(
+            Load(throughput=80e6, retention_seconds=HOUR, replication_factor=1, failures=0),
+            "but not one machine's disk writes",
+            id="more than half of a gp3 volume",
+        ),
+        pytest.param(
+            Load(throughput=20e6, retention_seconds=HOUR, replication_factor=1, failures=0, consumers=8),
+            "but not one machine's network",
+            id="eight groups",
+        ),
     ],
 )
 def test_whether_the_embedded_broker_is_enough(load: Load, said: str) -> None:
@@ -87,6 +97,8 @@ def test_whether_the_embedded_broker_is_enough(load: Load, said: str) -> None:
         (Load(throughput=1e6, failures=2), None, "writes go on with a replication factor of 4"),
         (Load(throughput=1e9), Machines(broker_disk=64e12), "open files on a broker: raise its limit (ulimit -n)"),
         (Load(throughput=1e8), None, "to be filled anew, with one copy less all the while"),
+        (Load(throughput=1e8), None, "Disks are planned as if replicas were spread evenly."),
+        (Load(throughput=1e9), None, "Spark needs a cluster: 5 executors with 4 cores each."),
         (
             Load(throughput=1e7, topics=1000, retention_seconds=10 * HOUR),
             None,
@@ -97,3 +109,11 @@ def test_whether_the_embedded_broker_is_enough(load: Load, said: str) -> None:
 def test_what_else_is_said(load: Load, machines: Machines | None, said: str) -> None:
     assert said in remarks(load, machines)
     assert said not in remarks(Load(throughput=1e6))
+
+
+def test_one_copy_is_not_filled_anew_from_others() -> None:
+    plan = planned(Load(throughput=1e6, replication_factor=1, failures=0), Machines())
+    names = {each.name for each in plan.figures}
+    assert "disk" in names
+    assert not {"time to fill it anew", "elections when it fails"} & names
+    assert plan["cluster", "min.insync.replicas"].formula == "there is one copy"

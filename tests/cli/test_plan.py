@@ -88,6 +88,14 @@ def test_sources_are_told_when_asked_for(run: CommandLine) -> None:
 
 
 @pytest.mark.parametrize(
+    "field", ["--peak", "--compression", "--headroom", "--topics", "--consumers", "--group-size", "--state-keys"]
+)
+def test_the_largest_numbers_are_planned_too(run: CommandLine, field: str) -> None:
+    """What is allowed does not overflow anywhere."""
+    run.json("plan", "--throughput", "1000000TB/s", field, "1000000000000000000")
+
+
+@pytest.mark.parametrize(
     ("options", "said"),
     [
         ("--throughput 100MB", "--throughput 100MB: no rate; write 100MB/s"),
@@ -107,8 +115,12 @@ def test_sources_are_told_when_asked_for(run: CommandLine) -> None:
         ),
         ("--throughput 1MB/s --work raw,avro", "--work raw,avro: choose one of raw, avro"),
         ("--throughput 1MB/s --broker-network 100Mb/s", "'b' may be bits or bytes"),
-        ("--throughput 1MB/s --peak nan", "throughput, peak and compression must be finite numbers"),
-        ("--throughput 1MB/s --headroom inf", "headroom must be a finite number"),
+        ("--throughput 200000/s", "--throughput 200000/s: no rate; write 100MB/s"),
+        ("--throughput 1MB/s --peak nan", "--peak nan: must be a number up to 1e+18"),
+        ("--throughput 1MB/s --headroom inf", "--headroom inf: must be a number up to 1e+18"),
+        (f"--throughput 1MB/s --topics 1{'0' * 400}", "--topics of 401 digits: must be a number up to 1e+18"),
+        (f"--throughput 1MB/s --broker-disk 1{'0' * 400}TB", "--broker-disk inf: must be a number up to 1e+18"),
+        (f"--throughput 1MB/s --retention 1{'0' * 400}d", "d: longer than Kafka can tell"),
         ("--throughput 1MB/s --peak 0.5", "0.5 is less than 1"),
         (
             "--throughput 1MB/s --spark-core-rate 5MB/s",

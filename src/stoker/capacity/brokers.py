@@ -118,7 +118,9 @@ def cluster(load: Load) -> tuple[Figure, ...]:
             name="min.insync.replicas",
             value=load.min_insync_replicas,
             formula=f"acks=all is still answered with {load.replication_factor - load.min_insync_replicas} of "
-            f"{load.replication_factor} copies down",
+            f"{load.replication_factor} copies down"
+            if load.replication_factor > 1
+            else "there is one copy",
         ),
         Figure(
             part="cluster",
@@ -143,12 +145,26 @@ def each_broker(load: Load, machines: Machines, partitions: int, brokers: int) -
     def figure(name: str, value: float, unit: Unit, formula: str) -> Figure:
         return Figure(part="each broker", name=name, value=value, unit=unit, formula=formula)
 
+    from_other_copies = (
+        figure(
+            "elections when it fails",
+            leaders,
+            Unit.COUNT,
+            f"{partitions:,} partitions / {brokers:,} brokers, 1 to 5 ms each: {elections[0]} to {elections[1]}",
+        ),
+        figure(
+            "time to fill it anew",
+            kept / carried,
+            Unit.SECONDS,
+            f"{shown_bytes(kept)} / {shown_rate(carried)}, from the other copies",
+        ),
+    )
     return (
         figure(
             "disk",
             kept / DISK_FILL,
             Unit.BYTES,
-            f"{counted(replicas, 'replica')} of {shown_bytes(of_a_replica)} / {DISK_FILL:g}, where there are most",
+            f"{counted(replicas, 'replica')} of {shown_bytes(of_a_replica)} / {DISK_FILL:g}, spread evenly",
         ),
         figure("network in", network_in(load) / alive, Unit.RATE, f"{shown_rate(network_in(load))} / {alive:,} alive"),
         figure(
@@ -169,23 +185,12 @@ def each_broker(load: Load, machines: Machines, partitions: int, brokers: int) -
             f"{partitions:,} partitions x {load.replication_factor} copies / {brokers:,} brokers",
         ),
         figure(
-            "elections when it fails",
-            leaders,
-            Unit.COUNT,
-            f"{partitions:,} partitions / {brokers:,} brokers, 1 to 5 ms each: {elections[0]} to {elections[1]}",
-        ),
-        figure(
             "open files",
             open_files(kept, replicas),
             Unit.COUNT,
             f"({shown_bytes(kept)} / 1 GiB segments + {replicas:,} active ones) x {_FILES_OF_A_SEGMENT} files",
         ),
-        figure(
-            "time to fill it anew",
-            kept / carried,
-            Unit.SECONDS,
-            f"{shown_bytes(kept)} / {shown_rate(carried)}, from the other copies",
-        ),
+        *(from_other_copies if load.replication_factor > 1 else ()),
         figure(
             "num.network.threads",
             machines.broker_cores * _NETWORK_THREADS_PER_CORE,

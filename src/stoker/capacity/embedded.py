@@ -10,8 +10,8 @@ ENOUGH = "enough"
 
 
 def embedded(load: Load, machines: Machines) -> Figure:
-    """How much of its one core the load takes, and what speaks against it, if anything does: copies, cores or disk."""
-    out = load.written_at_peak * load.consumers
+    """How much of its one core the load takes, and what speaks against it, if anything does: cores, disk, disk writes, network or copies."""
+    out = _out(load)
     busy = (load.written_at_peak * STOKER_PRODUCED.value + out * STOKER_FETCHED.value) / 1e9
     return Figure(
         part="embedded broker",
@@ -29,4 +29,12 @@ def _obstacle(load: Load, machines: Machines, busy: float) -> str:
         return "cores"
     if disk(load).value / load.replication_factor > machines.broker_disk:
         return "disk"
+    if load.written_at_peak * machines.headroom > machines.broker_write:
+        return "disk writes"
+    if max(load.written_at_peak, _out(load)) * machines.headroom > machines.broker_network:
+        return "network"
     return ENOUGH if load.replication_factor == 1 else "copies"
+
+
+def _out(load: Load) -> float:
+    return load.written_at_peak * load.consumers

@@ -1,18 +1,31 @@
 """What must be carried, and how safely."""
 
-import math
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Final
 
+from stoker.capacity.options import DAY_SECONDS, option
 from stoker.errors import StokerError
 
-DAY_SECONDS: Final = 86_400.0
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+LARGEST: Final = 1e18
+"""Of any number that is given: an exabyte, a thousand million years."""
 SEGMENT_BYTES: Final = 1_073_741_824
 """Kafka's default of segment.bytes."""
 
 
 class ImpossiblePlan(StokerError):
     """A load that no number of machines carries; the message says why, and what could be asked for instead."""
+
+
+def refuse_absurd(given: "DataclassInstance") -> None:
+    """No number is infinite, none at all, or so large that arithmetic fails."""
+    for each in fields(given):
+        value = getattr(given, each.name)
+        if isinstance(value, (int, float)) and not abs(value) <= LARGEST:
+            shown = f"{value:g}" if isinstance(value, float) else f"of {len(str(value))} digits"
+            raise ImpossiblePlan(f"{option(each.name)} {shown}: must be a number up to {LARGEST:g}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +55,7 @@ class Load:
     state_bytes: float = 100.0
 
     def __post_init__(self) -> None:
-        if not all(map(math.isfinite, (self.throughput, self.peak, self.compression))):
-            raise ImpossiblePlan("throughput, peak and compression must be finite numbers")
+        refuse_absurd(self)
         if self.failures >= self.replication_factor:
             raise ImpossiblePlan(
                 f"{self.failures} failed brokers can take every copy of a partition when the replication factor is "

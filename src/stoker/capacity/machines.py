@@ -1,10 +1,9 @@
 """What a partition, a broker and an executor can do, and where each default comes from."""
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
-from stoker.capacity.load import ImpossiblePlan
+from stoker.capacity.load import ImpossiblePlan, refuse_absurd
 from stoker.capacity.measured import STREAMS_WORK
 
 DISK_FILL: Final = 0.75
@@ -40,8 +39,7 @@ class Machines:
     executor_cores: int = 4
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.headroom):
-            raise ImpossiblePlan("headroom must be a finite number")
+        refuse_absurd(self)
         if self.broker_memory <= HEAP_BYTES:
             raise ImpossiblePlan(
                 f"a broker with {self.broker_memory / 1e9:g} GB of memory has no page cache beside a heap of "
@@ -67,7 +65,7 @@ SOURCES: Final = {
     "broker_network": "a guess at what a cloud machine of 4 cores sustains, each way; 'up to 10 Gbit/s' is a burst",
     "broker_memory": "usual broker machine, such as r6i.xlarge: 4 cores, 32 GB",
     "broker_cores": "usual broker machine, such as r6i.xlarge: 4 cores, 32 GB",
-    "work": "the dearest of the measured kinds of work, exactly once and with state",
+    "work": "what Stoker is mostly for: exactly once, with state, topic to topic",
     "core_rate": "docs/benchmarks-spark.md and docs/benchmarks-streams.md",
     "executor_cores": "as large as a broker machine",
 }

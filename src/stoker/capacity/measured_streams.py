@@ -14,6 +14,3 @@ two brokers' rows."""
 
 STREAMS_CORES: Final = 2
 """The machine's, of which the broker took its share: what a core of Spark's own does is rather more."""
-
-STREAMS_RECORD_BYTES: Final = 62
-"""A key of 12 bytes and an order of 50."""

@@ -3,8 +3,8 @@
 from typing import Final
 
 from stoker.capacity.figure import shown_bytes, shown_rate
-from stoker.capacity.load import DAY_SECONDS
 
+DAY_SECONDS: Final = 86_400.0
 _NAMES: Final = {
     "record_bytes": "--record-size",
     "retention_seconds": "--retention",

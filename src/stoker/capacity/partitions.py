@@ -61,7 +61,7 @@ def _even_disks(load: Load, machines: Machines, brokers: int, least: int) -> Dem
     return Demand(
         name="even disks",
         count=least if found == first else found,  # what rounding gives anyway is not decided here
-        formula=f"no broker has a replica too many for {shown_bytes(machines.broker_disk)}",
+        formula=f"spread evenly, no broker has a replica too many for {shown_bytes(machines.broker_disk)}",
     )
 
 

@@ -15,6 +15,8 @@ _OPEN_FILES: Final = 65_536
 """The usual ulimit -n of a broker."""
 _LONG_REBUILD_SECONDS: Final = 86_400
 _GP3_WRITE: Final = 125e6
+_UNEVEN: Final = 1.5
+"""What the fullest of some tens of brokers has over the mean, as replicas are placed when topics are made."""
 
 
 def remarks(load: Load, machines: Machines, figures: dict[tuple[str, str], Figure]) -> Iterator[str]:
@@ -42,6 +44,11 @@ def _on_the_broker(load: Load, embedded: Figure) -> Iterator[str]:
         )
     elif embedded.decided_by == "disk":
         yield "The embedded broker would carry the load, but the data does not fit one machine's disk: take Apache Kafka."
+    elif embedded.decided_by in ("disk writes", "network"):
+        yield (
+            f"The embedded broker's processor would carry the load ({busy}), but not one machine's {embedded.decided_by}: take a "
+            "larger machine (--broker-write, --broker-network), or Apache Kafka."
+        )
     else:
         yield f"The embedded broker is not enough ({busy}, without headroom): take Apache Kafka."
 
@@ -73,6 +80,13 @@ def _on_brokers(load: Load, machines: Machines, figures: dict[tuple[str, str], F
             "Disk decides: a shorter --retention, --compression, a larger --broker-disk or tiered storage (remote.storage.enable) "
             "save brokers."
         )
+    fullest = figures["each broker", "disk"].value
+    if brokers.value > load.replication_factor and fullest * _UNEVEN > machines.broker_disk:
+        yield (
+            "Disks are planned as if replicas were spread evenly. Kafka places those of each topic by lot, so that some brokers get up "
+            "to half as many again: when the topics are made, look (kafka-log-dirs.sh) and move replicas "
+            "(kafka-reassign-partitions.sh), or take larger disks."
+        )
     if brokers.decided_by == "disk writes" and machines.broker_write <= _GP3_WRITE:
         yield (
             f"Disk writes decide: {shown_rate(machines.broker_write)} is what a gp3 volume gives without extra charge (and 3,000 "
@@ -96,8 +110,8 @@ def _on_brokers(load: Load, machines: Machines, figures: dict[tuple[str, str], F
             f"Segments that are not full yet may take {shown_bytes(unfilled)}, and {shown_bytes(free)} are free: only whole "
             "segments are deleted. Take a smaller segment.bytes or segment.ms."
         )
-    rebuild = figures["each broker", "time to fill it anew"]
-    if load.replication_factor > 1 and rebuild.value > _LONG_REBUILD_SECONDS:
+    rebuild = figures.get(("each broker", "time to fill it anew"))
+    if rebuild is not None and rebuild.value > _LONG_REBUILD_SECONDS:
         yield (
             f"A broker that lost its disk takes {rebuild.shown} to be filled anew, with one copy less all the while: more and "
             "smaller brokers, or faster disks, shorten that."
@@ -120,3 +134,6 @@ def _on_spark(machines: Machines, figures: dict[tuple[str, str], Figure]) -> Ite
     cores = round(figures["Spark", "cores"].value)
     if cores <= machines.executor_cores:
         yield f"Spark needs no cluster for this: local[{cores}] in one process carries it."
+    else:
+        executors = figures["Spark", "executors"]
+        yield f"Spark needs a cluster: {executors.shown} executors with {counted(machines.executor_cores, 'core')} each."

@@ -9,6 +9,7 @@ _DURATION: Final = re.compile(
     r"P?(?:(?P<weeks>\d+)W)?(?:(?P<days>\d+)D)?T?(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?",
     re.IGNORECASE,
 )
+_LONGEST_MS: Final = 2**63 - 1
 _SECONDS: Final = {"weeks": 604_800, "days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
 
 
@@ -18,7 +19,10 @@ def parse_duration_ms(option: str, text: str) -> int:
     parts = {unit: number for unit, number in match.groupdict().items() if number} if match else {}
     if not parts:
         wrong_usage(f"{option} {text}: no duration; the form is PnDTnHnMnS, such as PT2H or P7D, or 2h, 7d, 90m")
-    return round(sum(float(number) * _SECONDS[unit] for unit, number in parts.items()) * 1000)
+    milliseconds = sum(float(number) * _SECONDS[unit] for unit, number in parts.items()) * 1000
+    if milliseconds > _LONGEST_MS:
+        wrong_usage(f"{option} {text}: longer than Kafka can tell, which is {_LONGEST_MS} ms")
+    return round(milliseconds)
 
 
 def shown_duration(milliseconds: int) -> str:

@@ -172,7 +172,7 @@ def plan(
     print_table(("PART", "WHAT", "NUMBER", "DECIDED BY", "FORMULA"), _rows(made))
     print()
     for remark in made.remarks:
-        print(textwrap.fill(remark, _REMARK_WIDTH, initial_indent="- ", subsequent_indent="  "))
+        print(textwrap.fill(remark, _REMARK_WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False))
     if sources:
         print()
         print_table(("ASSUMED", "VALUE", "SOURCE OF THE DEFAULT"), _assumed(made))

@@ -55,9 +55,12 @@ def _split(text: str) -> tuple[str, int | None]:
 
 
 def _rate(option: str, text: str) -> float | None:
+    """A number alone is none: it may be meant as bytes or as events."""
     size, seconds = _split(text)
-    count = None if seconds is None else _bytes(option, size, text)
-    return None if count is None or seconds is None else count / seconds
+    if seconds is None or not size.lower().endswith(("b", "bit")):
+        return None
+    count = _bytes(option, size, text)
+    return None if count is None else count / seconds
 
 
 def _events(text: str) -> float | None:
