@@ -83,4 +83,5 @@ def _unescape(text: str, line: int) -> str:
             raise MalformedProperties(line, r"malformed \uxxxx encoding: four hexadecimal digits must follow \u")
         return chr(int(letter[1:], 16)) if letter[0] == "u" else _LETTERS.get(letter, letter)
 
-    return _ESCAPE.sub(replacement, text)
+    # Java writes a character beyond the first 65,536 as two.
+    return _ESCAPE.sub(replacement, text).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

@@ -73,6 +73,7 @@ class MovingCluster:
         self.refused: dict[TopicPartition, ErrorCode] = {}
         self.refuses_all = False
         self.is_lost = False
+        self.live = [1, 2, 3, 4]
         self.broker: ScriptedBroker
 
     def move(self, partition: TopicPartition, *target: int) -> None:
@@ -109,7 +110,7 @@ class MovingCluster:
 
     def _metadata(self, request: MetadataRequest) -> MetadataResponse:
         host, port = self.broker.address
-        brokers = [MetadataResponseBroker(node_id=each, host=host, port=port) for each in (1, 2, 3, 4)]
+        brokers = [MetadataResponseBroker(node_id=each, host=host, port=port) for each in self.live]
         topics = [
             MetadataResponseTopic(
                 name=topic,
@@ -245,6 +246,18 @@ def test_replicas_are_moved_and_the_throttle_is_taken_off(
     assert cluster.throttled() == set()
     assert cluster.replicas[ORDERS] == (3, 1)
     assert OFF in run.stderr
+    assert MAY_STOP in run.stderr
+
+
+def test_another_broker_is_dead(cluster: MovingCluster, run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has a replica of what moves; no rate can be set on it, and none is needed."""
+    cluster.live.remove(2)
+    cluster.replicas = {ORDERS: (4, 1, 2)}
+    seen: list[set[tuple[str, str]]] = []
+    while_waiting(monkeypatch, lambda: seen.append(cluster.throttled()), cluster.arrive)
+    run("decommission", "4", "--throttle", RATE)
+    assert {each for each, name in seen[0] if name == LEADER_RATE} == {"1", "3", "4"}
+    assert cluster.throttled() == set()
     assert MAY_STOP in run.stderr
 
 

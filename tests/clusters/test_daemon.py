@@ -1,6 +1,7 @@
 """Processes that are known again, and strangers that are left alone."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from stoker.clusters import daemon as daemon_module
 from stoker.clusters.daemon import PID_FILE, Daemon
-from stoker.clusters.errors import CannotStart
+from stoker.clusters.errors import CannotStart, NodeState
+from stoker.clusters.ports import is_free
 
 STUBBORN = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('here', flush=True); time.sleep(600)"
@@ -87,6 +90,58 @@ def test_a_pid_file_that_is_none(daemon: Daemon, content: str) -> None:
     daemon.directory.mkdir()
     (daemon.directory / PID_FILE).write_text(content)
     assert daemon.pid is None
+
+
+STARTER = """
+import pathlib, sys
+from stoker.clusters.daemon import Daemon
+daemon = Daemon(pathlib.Path(sys.argv[1]), "node 1")
+daemon.start([sys.executable, "-c", sys.argv[2], daemon.mark])
+"""
+LARGE_SERVER = """
+import socket, threading
+memory = bytearray(300_000_000)
+server = socket.create_server(("127.0.0.1", 0))
+for _ in range(40):
+    threading.Thread(target=threading.Event().wait).start()
+print("port", server.getsockname()[1], "here", flush=True)
+"""
+
+
+def test_one_that_somebody_else_has_started_is_gone_with_its_ports(daemon: Daemon) -> None:
+    """Of a large process the memory goes long before its sockets."""
+    subprocess.run([sys.executable, "-c", STARTER, daemon.directory, LARGE_SERVER], check=True)
+    while b"here" not in daemon.log_file.read_bytes():
+        assert daemon.pid is not None
+    port = int(daemon.log_file.read_text().split()[1])
+    assert not is_free(port)
+    daemon.kill()
+    assert daemon.pid is None
+    assert is_free(port)
+
+
+def test_none_is_left_that_nobody_would_find(daemon: Daemon) -> None:
+    """Its pid could not be written."""
+    (daemon.directory / PID_FILE).mkdir(parents=True)
+    with pytest.raises(IsADirectoryError):
+        daemon.start([sys.executable, "-c", OBEDIENT, daemon.mark])
+    (daemon.directory / PID_FILE).rmdir()
+    (child,) = [each for each in daemon_module._children.values() if daemon.mark in each.args]  # type: ignore[operator]
+    assert child.wait(30) == -signal.SIGKILL
+
+
+def test_one_of_another_user(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    start(daemon, OBEDIENT)
+
+    def refuse(pid: int, number: int) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "kill", refuse)
+        patched.setattr(os, "killpg", refuse)
+        for do in (daemon.terminate, daemon.kill):
+            with pytest.raises(NodeState, match=rf"node 1 is process {daemon.pid} of another user"):
+                do()
 
 
 def test_one_that_ends_at_once_says_why(daemon: Daemon) -> None:

@@ -2,15 +2,18 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from stoker.clusters import KafkaCluster
-from stoker.clusters.errors import CannotStart
+from stoker.clusters.directories import changing
+from stoker.clusters.errors import CannotStart, NotInTime, UnusableDirectory
 from stoker.clusters.kafka_node import KafkaNode
+from stoker.clusters.kafka_plan import KafkaPlan
+from stoker.clusters.kafka_status import Replication
 from stoker.clusters.local_cluster import ANY_PORT
 from stoker.properties import read_properties
 from tests.clusters.commands import Commands
@@ -70,6 +73,12 @@ def make_jars(directory: Path) -> Path:
     return directory
 
 
+def plan(jars: Path) -> KafkaPlan:
+    return KafkaPlan(
+        cluster_id="x", kafka_version="4.3.0", jars=str(jars), heap="1m", brokers=2, port=1, controller_ports=()
+    )
+
+
 def cluster_ids(kafka: KafkaCluster) -> list[str]:
     """Of the data of each node."""
     metas = [read_properties(node.data / "meta.properties") for node in kafka.nodes()]
@@ -125,6 +134,96 @@ def test_ctrl_c_keeps_the_plan(kafka: KafkaCluster, jars: Path, monkeypatch: pyt
     assert not any(node.is_running for node in kafka.nodes())
     assert kafka.up().plan == before
     assert cluster_ids(kafka) == [before.cluster_id] * 2
+
+
+def not_in_time(node: KafkaNode, seconds: float) -> None:
+    raise NotInTime(f"node {node.number} is not ready yet")
+
+
+def test_a_first_up_that_is_not_in_time(kafka: KafkaCluster, jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KafkaNode, "wait_until_ready", not_in_time)
+    with pytest.raises(NotInTime):
+        kafka.up(2, port=ANY_PORT, jars=jars)
+    assert not kafka.exists
+    assert [KafkaNode(plan(jars), number, kafka.directory).is_running for number in (1, 2)] == [False, False]
+
+
+@pytest.mark.parametrize("command", ["up", "restart 2", "roll"])
+def test_nodes_with_data_that_take_longer_go_on_starting(
+    kafka: KafkaCluster, jars: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """What they have recovered so far is not thrown away, and those beside them are left alone."""
+    kafka.up(3, port=ANY_PORT, jars=jars)
+    if command == "up":
+        kafka.down()
+    whole = Replication(partitions=(), quorum_leader=3)
+    do: dict[str, Callable[[], object]] = {"up": kafka.up, "restart 2": lambda: kafka.restart(2), "roll": kafka.roll}
+    with monkeypatch.context() as patched:
+        patched.setattr(KafkaNode, "wait_until_ready", not_in_time)
+        patched.setattr(KafkaCluster, "replication", lambda cluster: whole)
+        with pytest.raises(NotInTime):
+            do[command]()
+    assert all(node.is_running for node in kafka.nodes())
+    kafka.up()
+
+
+def test_up_waits_for_nodes_that_run_already(kafka: KafkaCluster, jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An `up` before may have been cut off while they started."""
+    kafka.up(2, port=ANY_PORT, jars=jars)
+    with monkeypatch.context() as patched:
+        patched.setattr(KafkaNode, "_is_ready", lambda node: False)
+        with pytest.raises(NotInTime, match="node 1 is not ready yet"):
+            kafka.up(seconds=0.3)
+    assert all(node.is_running for node in kafka.nodes())
+
+
+@pytest.mark.parametrize("command", ["restart 1", "roll"])
+def test_a_node_that_could_not_be_started_is_not_stopped(
+    kafka: KafkaCluster, commands: Commands, jars: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    kafka.up(1, port=ANY_PORT, jars=jars)
+    pid = kafka.node(1).daemon.pid
+    with monkeypatch.context() as patched:
+        patched.setenv("JAVA_HOME", str(jars))
+        patched.setenv("PATH", str(jars))
+        commands(f"stoker cluster {command}", code=1)
+    assert "Java 17" in commands.last
+    jars.rename(jars.parent / "elsewhere")
+    commands(f"stoker cluster {command}", code=1)
+    assert f"the jars of Apache Kafka are no longer in {jars}: `stoker cluster up` fetches them" in commands.last
+    assert kafka.node(1).daemon.pid == pid
+
+
+def test_a_node_that_would_wait_for_the_others(kafka: KafkaCluster, commands: Commands, jars: Path) -> None:
+    kafka.up(3, port=ANY_PORT, jars=jars)
+    for number in (1, 2, 3):
+        kafka.kill(number)
+    commands("stoker cluster restart 1", code=1)
+    assert "node 1 would wait for a quorum: 0 of 3 controllers run; `stoker cluster up` starts all" in commands.last
+    kafka.up()
+    kafka.kill(1)
+    kafka.restart(1)
+
+
+def test_settings_are_kept_and_taken_back(kafka: KafkaCluster, jars: Path) -> None:
+    kafka.up(1, port=ANY_PORT, jars=jars, config={"log.retention.hours": "1", "x.y": "1"})
+    kafka.down()
+    kafka.up(config={"x.y": "", "x.z": "2"})
+    assert kafka.plan.config == {"log.retention.hours": "1", "x.z": "2"}
+
+
+@pytest.mark.parametrize("name", ["log.dirs", "node.id", "listeners", "controller.quorum.voters"])
+def test_settings_that_are_the_clusters_own(kafka: KafkaCluster, commands: Commands, jars: Path, name: str) -> None:
+    commands(f"stoker cluster up --kafka-jars {jars} --config {name}=1", code=1)
+    assert f"--config {name}: the cluster sets that itself, for each node" in commands.last
+    assert not kafka.exists
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    """Python does not tell what it was that could not be written."""
+    with pytest.raises(UnusableDirectory, match=rf"{tmp_path}: No space left on device; --data-dir names another"):
+        with changing(tmp_path), open("/dev/full", "w") as full:
+            full.write("x")
 
 
 @pytest.mark.parametrize("options", ["--port 65535", "--port 65534", "--port 65535 --brokers 2"])

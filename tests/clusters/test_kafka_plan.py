@@ -83,5 +83,7 @@ def test_one_that_is_damaged(tmp_path: Path, content: bytes) -> None:
 
 
 def test_properties_as_java_reads_them() -> None:
-    given = {"log.dirs": "/a b/c\\d", "broker.rack": "rack-1"}
-    assert {each.name: each.value for each in parse_properties(properties_text(given))} == given
+    """It takes a byte for a character."""
+    given = {"log.dirs": "/a b/c\\d/müller/\u4e2d/\U0001f600", "broker.rack": "rack-1", "lines": "a\nb"}
+    text = properties_text(given).encode().decode("latin-1")
+    assert {each.name: each.value for each in parse_properties(text)} == given

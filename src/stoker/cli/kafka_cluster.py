@@ -27,6 +27,10 @@ DataDir = Annotated[
         "--data-dir", "-d", metavar="DIR", help="Where the cluster is kept; else $XDG_STATE_HOME/stoker/cluster."
     ),
 ]
+Timeout = Annotated[
+    float,
+    typer.Option("--timeout", min=1.0, metavar="SECONDS", help="How long to wait until all that is started is ready."),
+]
 Node = Annotated[int, typer.Argument(metavar="N", help="The number of the node, from 1 on.")]
 
 
@@ -74,8 +78,14 @@ def up(
     ] = None,
     config: Annotated[
         list[str] | None,
-        typer.Option("--config", "-c", metavar="NAME=VALUE", help="A setting of all brokers; may be repeated."),
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="NAME=VALUE",
+            help="A setting of all brokers, an empty one to take it back; may be repeated.",
+        ),
     ] = None,
+    timeout: Timeout = 300.0,
     json: Json = False,
 ) -> None:
     """Start an Apache Kafka cluster on this machine, or those of its nodes that are down; its data is kept.
@@ -93,6 +103,7 @@ def up(
         jars=kafka_jars,
         heap=heap,
         config=parse_key_values("--config", config) if config else None,
+        seconds=timeout,
     )
     plan = kafka.plan
     if json:
@@ -141,9 +152,9 @@ def kill(node: Node, data_dir: DataDir = None, json: Json = False) -> None:
 
 
 @application.command(epilog=examples("stoker cluster restart 2"))
-def restart(node: Node, data_dir: DataDir = None, json: Json = False) -> None:
+def restart(node: Node, data_dir: DataDir = None, timeout: Timeout = 300.0, json: Json = False) -> None:
     """Stop a node, if it runs, and start it; returns when it is ready."""
-    _cluster(data_dir).restart(node)
+    _cluster(data_dir).restart(node, seconds=timeout)
     _done(node, "restarted", "Restarted", json)
 
 
@@ -152,7 +163,12 @@ def roll(
     data_dir: DataDir = None,
     timeout: Annotated[
         float,
-        typer.Option("--timeout", min=1.0, metavar="SECONDS", help="How long a node may take to be in sync again."),
+        typer.Option(
+            "--timeout",
+            min=1.0,
+            metavar="SECONDS",
+            help="How long a node may take to be ready, and then to be in sync.",
+        ),
     ] = 300.0,
     json: Json = False,
 ) -> None:

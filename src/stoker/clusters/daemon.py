@@ -4,16 +4,15 @@ Its pid is in a file. A pid alone says little, as the operating system gives it 
 has its directory in its command line, and a process without it is not ours.
 """
 
-import contextlib
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from stoker.clusters.errors import CannotStart
+from stoker.clusters.errors import CannotStart, NodeState
 
 PID_FILE: Final = "pid"
 _MARK: Final = "-Dstoker.process="
@@ -21,6 +20,9 @@ _POLL_SECONDS: Final = 0.05
 _MOMENT_SECONDS: Final = 0.001
 _TAIL_LINES: Final = 20
 _PROC: Final = Path("/proc")
+_FLAGS_FIELD: Final = 5
+"""Of /proc/PID/stat, counted from behind the state: proc(5)."""
+_PF_EXITING: Final = 0x4
 
 _children: dict[int, "subprocess.Popen[bytes]"] = {}
 """Those that this process has started: it must ask for their end, or they stay as zombies."""
@@ -69,7 +71,11 @@ class Daemon:
                 start_new_session=True,
             )
         _children[process.pid] = process
-        self._pid_file.write_text(f"{process.pid}\n")
+        try:
+            self._pid_file.write_text(f"{process.pid}\n")
+        except BaseException:  # nobody would find it again
+            process.kill()
+            raise
         # It has begun, and its command line is not there yet.
         while process.poll() is None and not self._runs_as(process.pid):
             time.sleep(_MOMENT_SECONDS)
@@ -83,20 +89,34 @@ class Daemon:
         """SIGTERM; `wait_until_gone` says when it has ended."""
         pid = self.pid
         if pid is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
+            self._send(os.kill, pid, signal.SIGTERM)
 
     def kill(self) -> None:
         """SIGKILL, to all that it has started, too, as when a machine fails; returns when it is gone.
 
         Another that somebody starts in its place meanwhile is left alone.
         """
-        pid = self._last_pid
+        pid = self.signal_kill()
         if pid is not None:
-            if self._runs_as(pid):
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(pid, signal.SIGKILL)  # its session is its own
             self._wait_until_gone(pid, float("inf"))
+
+    def signal_kill(self) -> int | None:
+        """SIGKILL without waiting; the pid that is to be waited for, if there is one."""
+        pid = self._last_pid
+        if pid is not None and self._runs_as(pid):
+            self._send(os.killpg, pid, signal.SIGKILL)  # its session is its own
+        return pid
+
+    def _send(self, kill: Callable[[int, int], None], pid: int, number: signal.Signals) -> None:
+        try:
+            kill(pid, number)
+        except ProcessLookupError:
+            pass
+        except PermissionError:
+            raise NodeState(
+                f"{self.name} is process {pid} of another user, and cannot be stopped by this one: use the account that "
+                "started it"
+            ) from None
 
     def wait_until_gone(self, seconds: float) -> bool:
         """Whether the one that runs now, if any, has ended by then."""
@@ -126,9 +146,11 @@ class Daemon:
         return self.mark in _arguments(pid)
 
     def _is_ending(self, pid: int) -> bool:
-        """Whether a child of this process is not all gone: a JVM whose threads still end has its ports, though nothing else any more."""
+        """Whether it is not all gone: a JVM whose threads still end has its ports, though nothing else any more."""
         child = _children.get(pid)
-        return child is not None and child.poll() is None and self.mark in _command(child)
+        if child is None:
+            return _is_exiting(pid)
+        return child.poll() is None and self.mark in _command(child)
 
     @property
     def _last_pid(self) -> int | None:
@@ -163,6 +185,18 @@ def _arguments(pid: int) -> list[str]:
     # A mark with a space in it comes in pieces here, so what is around it is looked for in the whole.
     told = _ps(pid, "args")
     return [told, *[f"{_MARK}{piece.split(' -')[0]}" for piece in told.split(_MARK)[1:]]]
+
+
+def _is_exiting(pid: int) -> bool:
+    """Whether a process that was started by somebody else still has threads that end. (Without /proc nobody can tell.)"""
+    process = _PROC / str(pid)
+    try:
+        state, *fields = process.joinpath("stat").read_text().rpartition(")")[2].split()
+        threads = len(os.listdir(process / "task"))
+    except OSError:
+        return False
+    is_zombie = state in "ZX" and threads <= 1
+    return bool(int(fields[_FLAGS_FIELD]) & _PF_EXITING) and not is_zombie
 
 
 def _resident_bytes(pid: int) -> int | None:

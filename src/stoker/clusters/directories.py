@@ -1,5 +1,6 @@
 """Where clusters and jars are kept if nobody says otherwise, and who may change a cluster."""
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from typing import Final
 from stoker.clusters.errors import NodeState, UnusableDirectory
 
 LOCK_FILE: Final = ".lock"
+_OF_A_DISK: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
+"""What a write is refused for, of which Python does not tell the file."""
 
 
 def state_directory(name: str) -> Path:
@@ -41,8 +44,10 @@ def changing(directory: Path) -> Iterator[None]:
                 ) from None
             yield
     except OSError as error:
-        if error.filename is None:  # of a socket or a pipe, which is no matter of the directory
+        if (
+            error.filename is None and error.errno not in _OF_A_DISK
+        ):  # of a socket or a pipe, no matter of the directory
             raise
         raise UnusableDirectory(
-            f"the directory of the cluster cannot be used: {error.filename}: {error.strerror}; --data-dir names another"
+            f"the directory of the cluster cannot be used: {error.filename or directory}: {error.strerror}; --data-dir names another"
         ) from error

@@ -18,13 +18,13 @@ from stoker.client.cluster import Cluster
 from stoker.client.properties import client_properties
 from stoker.clusters.daemon import Daemon
 from stoker.clusters.directories import changing
-from stoker.clusters.errors import CannotChange, NodeState, NoSuchNode, PortInUse
+from stoker.clusters.errors import CannotChange, CannotStart, NodeState, NoSuchNode, NotInTime, PortInUse
 from stoker.clusters.jars import Jars, kafka_jars
 from stoker.clusters.java import find_java
 from stoker.clusters.kafka_node import PURPOSE, KafkaNode
-from stoker.clusters.kafka_plan import MOST_CONTROLLERS, PLAN_FILE, KafkaPlan, read_plan
+from stoker.clusters.kafka_plan import MOST_CONTROLLERS, OWN_SETTINGS, PLAN_FILE, KafkaPlan, read_plan
 from stoker.clusters.kafka_status import KafkaStatus, Replication, node_status, replication
-from stoker.clusters.local_cluster import ANY_PORT, LocalCluster, named
+from stoker.clusters.local_cluster import ANY_PORT, LocalCluster, kill_all, named
 from stoker.clusters.ports import HIGHEST_PORT, draw_port, draw_ports, is_free
 from stoker.wire.uuids import draw_uuid, uuid_text
 
@@ -32,7 +32,8 @@ DEFAULT_BROKERS: Final = 3
 DEFAULT_PORT: Final = 9092
 DEFAULT_HEAP: Final = "512M"
 
-START_SECONDS: Final = 120.0
+START_SECONDS: Final = 300.0
+"""Until a node is ready; one with much to recover may take longer."""
 _ANSWER_MS: Final = "5000"
 
 
@@ -108,12 +109,14 @@ class KafkaCluster(LocalCluster):
         jars: Path | None = None,
         heap: str | None = None,
         config: Mapping[str, str] | None = None,
+        seconds: float = START_SECONDS,
     ) -> Self:
         """Start all nodes that are down, making the cluster if there is none; returns when all are ready.
 
         What is not given is as before, or a default; ANY_PORT is a port that is free. A cluster that is there may get more brokers; other settings may
-        change while all of its nodes are down. If what is wanted cannot be formatted or started, the cluster is what it
-        was before, or there is none. Raises ClusterError.
+        change while all of its nodes are down, and an empty one is taken back. If what is wanted cannot be formatted or
+        started, the cluster is what it was before, or there is none; but nodes that have data and are only not ready in
+        time go on starting. Raises ClusterError.
         """
         find_java(PURPOSE)
         with changing(self.directory):
@@ -128,9 +131,13 @@ class KafkaCluster(LocalCluster):
                 for node in nodes:
                     node.write_properties()
                 self._format(nodes)
-                self._start(down)
-            except Exception:  # not Ctrl-C, after which the next `up` goes on where this one was
-                self._put_back(before, new)
+                self._start(down, nodes, seconds)
+            except BaseException as error:
+                if isinstance(error, NotInTime) and not new:
+                    raise
+                kill_all(node.daemon for node in down)
+                if isinstance(error, Exception):  # not Ctrl-C, after which the next `up` goes on where this one was
+                    self._put_back(before, new)
                 raise
         return self
 
@@ -141,29 +148,28 @@ class KafkaCluster(LocalCluster):
             raise NodeState(f"node {number} does not run")
         node.daemon.kill()
 
-    def stop(self, number: int) -> None:
-        """SIGTERM: it hands its leaderships over and ends. Raises NodeState if it does not run."""
-        node = self.node(number)
-        if not node.is_running:
-            raise NodeState(f"node {number} does not run")
-        self._stop([node.daemon])
-
-    def restart(self, number: int) -> None:
-        """Stop it, if it runs, and start it; returns when it is ready."""
+    def restart(self, number: int, *, seconds: float = START_SECONDS) -> None:
+        """Stop it, if it runs, and start it; returns when it is ready. Raises ClusterError: one that is not ready in time
+        goes on starting.
+        """
         self.node(number)  # first: the lock makes a directory
         with changing(self.directory):
-            self._restart(self.node(number))
+            node = self.node(number)
+            self._check_startable()
+            self._check_quorum(node)
+            self._restart(node, seconds)
 
-    def roll(self, *, seconds: float = 300.0) -> None:
+    def roll(self, *, seconds: float = START_SECONDS) -> None:
         """Restart one node after the other without a write that is refused; then the preferred leaders lead again.
 
-        `seconds` is how long one node may take to be back in sync. Raises NodeState if the cluster is not whole, and
-        NotInTime.
+        `seconds` is how long one node may take to be ready, and then to be in sync. Raises NodeState if the cluster is not
+        whole, and NotInTime.
         """
         from stoker.clusters.rolling import roll
 
         self.nodes()  # first: the lock makes a directory
         with changing(self.directory):
+            self._check_startable()
             roll(self, self._restart, self._say, seconds)
 
     # -- how it is done ---------------------------------------------------------------------------------------------
@@ -185,7 +191,7 @@ class KafkaCluster(LocalCluster):
                 draw_ports(brokers or DEFAULT_BROKERS) if port == ANY_PORT else port or DEFAULT_PORT,
                 kafka_jars(kafka_version, jars, self._say),
                 heap or DEFAULT_HEAP,
-                config or {},
+                _merged({}, config or {}),
             )
         if brokers is not None and brokers < there.brokers:
             raise CannotChange(
@@ -196,7 +202,7 @@ class KafkaCluster(LocalCluster):
             brokers=brokers or there.brokers,
             port=port or there.port,
             heap=heap or there.heap,
-            config=config or there.config,
+            config=_merged(there.config, config or {}),
         )
         _check_range(wanted.port, wanted.brokers)
         if kafka_version is not None or jars is not None or not Path(there.jars).exists():
@@ -243,21 +249,17 @@ class KafkaCluster(LocalCluster):
             if not node.is_formatted:
                 node.format_like(first)
 
-    def _start(self, nodes: list[KafkaNode]) -> None:
-        """All at once: none is ready before there is a quorum. However it fails, none is left running."""
+    def _start(self, down: list[KafkaNode], nodes: list[KafkaNode], seconds: float) -> None:
+        """Those that are down, all at once: none is ready before there is a quorum. Returns when `nodes` are ready."""
         began = time.monotonic()
-        if nodes:
-            self._say(f"Starting {named(node.daemon for node in nodes)} ...")
-        try:
-            for node in nodes:
-                node.start()
-            for node in nodes:
-                node.wait_until_ready(START_SECONDS)
+        if down:
+            self._say(f"Starting {named(node.daemon for node in down)} ...")
+        for node in down:
+            node.start()
+        for node in nodes:
+            node.wait_until_ready(began + seconds - time.monotonic())
+            if node in down:
                 self._say(f"Node {node.number} is ready on {node.address} ({time.monotonic() - began:.1f} s).")
-        except BaseException:
-            for node in nodes:
-                node.daemon.kill()
-            raise
 
     def _put_back(self, before: KafkaPlan | None, new: Iterable[KafkaNode]) -> None:
         """The plan, and without their data the nodes that were new: that of another cluster id would be refused. Logs stay."""
@@ -269,12 +271,41 @@ class KafkaCluster(LocalCluster):
             if node.data.exists():
                 shutil.rmtree(node.data)
 
-    def _restart(self, node: KafkaNode) -> None:
+    def _check_startable(self) -> None:
+        """Before anything is stopped. Raises CannotStart."""
+        find_java(PURPOSE)
+        if not Path(self.plan.jars).is_dir():
+            raise CannotStart(
+                f"the jars of Apache Kafka are no longer in {self.plan.jars}: `stoker cluster up` fetches them, "
+                "--kafka-jars names another directory"
+            )
+
+    def _check_quorum(self, node: KafkaNode) -> None:
+        """A node is not ready before most controllers run. Raises NodeState."""
+        plan = self.plan
+        controllers = len(plan.controller_ports)
+        running = [each for each in self.nodes() if each.is_running and plan.is_controller(each.number)]
+        would_run = {each.number for each in running} | ({node.number} if plan.is_controller(node.number) else set())
+        if len(would_run) * 2 <= controllers:
+            raise NodeState(
+                f"node {node.number} would wait for a quorum: {len(running)} of {controllers} controllers run; "
+                "`stoker cluster up` starts all nodes that are down"
+            )
+
+    def _restart(self, node: KafkaNode, seconds: float) -> None:
+        node.write_properties()
         if node.is_running:
             self._stop([node.daemon])
         _check_ports([node])
-        node.write_properties()
-        self._start([node])
+        self._start([node], [node], seconds)
+
+
+def _merged(before: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """Raises CannotChange for what is the cluster's own to set."""
+    for name in given:
+        if name in OWN_SETTINGS or name.startswith("controller.quorum."):
+            raise CannotChange(f"--config {name}: the cluster sets that itself, for each node")
+    return {name: value for name, value in {**before, **given}.items() if value}
 
 
 def _check_range(port: int, brokers: int) -> None:
@@ -291,6 +322,6 @@ def _check_ports(nodes: Iterable[KafkaNode]) -> None:
         for port in node.plan.listening(node.number):
             if not is_free(port):
                 raise PortInUse(
-                    f"port {port} of node {node.number} is in use by another program: stop that, or choose the port of the "
-                    "first broker by --port"
+                    f"port {port} of node {node.number} is in use by another program: stop that, or, while all nodes are down, "
+                    "choose the port of the first broker by `stoker cluster up --port`"
                 )

@@ -95,7 +95,10 @@ class KafkaNode:
         while not self._is_ready():
             self.daemon.raise_if_ended()
             if time.monotonic() > deadline:
-                raise NotInTime(f"{self.daemon.name} was not ready in {seconds:g} s. {self.daemon.last_words()}")
+                raise NotInTime(
+                    f"{self.daemon.name} is not ready yet. What has much to recover takes long: --timeout waits longer, and "
+                    f"`stoker cluster status` tells whether it runs. {self.daemon.last_words()}"
+                )
             time.sleep(_POLL_SECONDS)
 
     def _is_ready(self) -> bool:

@@ -13,6 +13,18 @@ from stoker.log.files import replace_file
 PLAN_FILE: Final = "cluster.json"
 MOST_CONTROLLERS: Final = 3
 """More of them make a quorum slower, not a local cluster safer; nodes beyond are brokers alone."""
+OWN_SETTINGS: Final = frozenset(
+    (
+        "process.roles",
+        "node.id",
+        "listeners",
+        "advertised.listeners",
+        "controller.listener.names",
+        "log.dir",
+        "log.dirs",
+    )
+)
+"""By which a node is found again: nobody else may set them."""
 _REPLICAS: Final = 3
 
 
@@ -113,6 +125,14 @@ def node_properties(plan: KafkaPlan, node: int, data: Path) -> dict[str, str]:
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
-    """As Java reads it."""
-    escaped = {name: value.replace("\\", "\\\\") for name, value in properties.items()}
-    return "".join(f"{name}={value}\n" for name, value in escaped.items())
+    """As Java reads it: bytes are Latin-1 to it, so that everything else is escaped."""
+    return "".join(f"{name}={_escaped(value)}\n" for name, value in properties.items())
+
+
+def _escaped(value: str) -> str:
+    text = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    return "".join(each if each.isascii() else _in_utf16(each) for each in text)
+
+
+def _in_utf16(character: str) -> str:
+    return "".join(f"\\u{unit:04x}" for unit in memoryview(character.encode("utf-16-le", "surrogatepass")).cast("H"))

@@ -106,5 +106,14 @@ def _remove(daemon: Daemon) -> None:
         ) from error
 
 
+def kill_all(daemons: Iterable[Daemon]) -> None:
+    """First all are told, then waited for: who is interrupted meanwhile leaves none."""
+    told = list(daemons)
+    for daemon in told:
+        daemon.signal_kill()
+    for daemon in told:
+        daemon.kill()
+
+
 def named(daemons: Iterable[Daemon]) -> str:
     return ", ".join(daemon.name for daemon in daemons)

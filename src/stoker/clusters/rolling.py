@@ -24,7 +24,7 @@ _REMARK_SECONDS: Final = 5.0
 
 
 def roll(
-    kafka: "KafkaCluster", restart: Callable[[KafkaNode], None], say: Callable[[str], None], seconds: float
+    kafka: "KafkaCluster", restart: Callable[[KafkaNode, float], None], say: Callable[[str], None], seconds: float
 ) -> None:
     """Raises NodeState if the cluster is not whole to begin with, and NotInTime."""
     _check(kafka)
@@ -33,7 +33,7 @@ def roll(
         controller = kafka.replication().quorum_leader
         number = next((each for each in left if each != controller), next(iter(left)))
         began = time.monotonic()
-        restart(left.pop(number))
+        restart(left.pop(number), seconds)
         _wait(kafka, lambda told: told.is_whole, lambda told: _missing(told), say, seconds)
         say(f"Node {number} is back, and every partition is in sync ({time.monotonic() - began:.1f} s).")
     say("Electing the preferred leaders ...")

@@ -20,7 +20,7 @@ from stoker.clusters.daemon import Daemon
 from stoker.clusters.directories import changing
 from stoker.clusters.errors import CannotChange, CannotStart, NodeState, NoSuchNode, NotInTime, PortInUse
 from stoker.clusters.java import FAST_START, find_java
-from stoker.clusters.local_cluster import ANY_PORT, LocalCluster
+from stoker.clusters.local_cluster import ANY_PORT, LocalCluster, kill_all
 from stoker.clusters.ports import HOST, draw_port, is_free
 from stoker.clusters.spark_plan import PLAN_FILE, SparkPlan, read_plan
 from stoker.clusters.spark_status import ALIVE, SparkStatus, master_page, worker_status
@@ -64,7 +64,7 @@ class SparkCluster(LocalCluster):
     def status(self) -> SparkStatus:
         """Raises NoCluster."""
         plan = self.plan
-        page = master_page(plan)
+        page = None if self._master_daemon.pid is None else master_page(plan)
         daemons = {number: self._worker(number) for number in plan.workers}
         return SparkStatus(
             master=plan.master,
@@ -91,11 +91,13 @@ class SparkCluster(LocalCluster):
     ) -> Self:
         """Start the master and the workers that are down; returns when all have registered.
 
-        What is not given is as before, or a default; ANY_PORT is a port that is free. Raises ClusterError.
+        What is not given is as before, or a default; ANY_PORT is a port that is free. If it cannot be started, the cluster
+        is what it was before, or there is none. Raises ClusterError.
         """
         java = find_java(_PURPOSE)
         with changing(self.directory):
-            plan = self._wanted(workers, cores, memory, port, web_port)
+            before = self.plan if self.exists else None
+            plan = self._wanted(before, workers, cores, memory, port, web_port)
             down = [number for number in plan.workers if self._worker(number).pid is None]
             starts_master = self._master_daemon.pid is None
             _check_ports(plan, down, starts_master)
@@ -104,9 +106,10 @@ class SparkCluster(LocalCluster):
                 if starts_master:
                     self._start_master(plan, java)
                 self._start_workers(plan, down, java)
-            except BaseException:
-                for daemon in [*map(self._worker, down), *([self._master_daemon] if starts_master else [])]:
-                    daemon.kill()
+            except BaseException as error:
+                kill_all([*map(self._worker, down), *([self._master_daemon] if starts_master else [])])
+                if isinstance(error, Exception):  # not Ctrl-C, after which the next `up` goes on where this one was
+                    self._put_back(before)
                 raise
         return self
 
@@ -129,10 +132,21 @@ class SparkCluster(LocalCluster):
     def _worker(self, number: int) -> Daemon:
         return Daemon(self.directory / f"worker-{number}", f"worker {number}")
 
+    def _put_back(self, before: SparkPlan | None) -> None:
+        if before is None:
+            (self.directory / PLAN_FILE).unlink(missing_ok=True)
+        else:
+            before.write(self.directory)
+
     def _wanted(
-        self, workers: int | None, cores: int | None, memory: str | None, port: int | None, web_port: int | None
+        self,
+        there: SparkPlan | None,
+        workers: int | None,
+        cores: int | None,
+        memory: str | None,
+        port: int | None,
+        web_port: int | None,
     ) -> SparkPlan:
-        there = self.plan if self.exists else None
         if there is None:
             master_port = draw_port() if port == ANY_PORT else port or DEFAULT_PORT
             page_port = draw_port([master_port]) if web_port == ANY_PORT else web_port or DEFAULT_WEB_PORT
@@ -185,9 +199,10 @@ class SparkCluster(LocalCluster):
             means = ["--cores", str(plan.cores), "--memory", plan.memory, "--work-dir", str(daemon.directory / "work")]
             place = ["--host", HOST, "--port", str(plan.worker_ports[number - 1]), "--webui-port", "0"]
             _start(daemon, java, [], "org.apache.spark.deploy.worker.Worker", [*place, *means, plan.master])
-        for number in numbers:
+        for number in plan.workers:
             _wait(partial(self._is_alive, plan, number), [self._worker(number), self._master_daemon])
-            self._say(f"Worker {number} is ready ({time.monotonic() - began:.1f} s).")
+            if number in numbers:
+                self._say(f"Worker {number} is ready ({time.monotonic() - began:.1f} s).")
 
     def _is_alive(self, plan: SparkPlan, number: int) -> bool:
         page = master_page(plan)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.error import URLError
-from urllib.request import urlopen
+from urllib.request import ProxyHandler, build_opener
 
 from stoker.clusters.spark_plan import SparkPlan
 
@@ -55,10 +55,13 @@ class MasterPage:
 def master_page(plan: SparkPlan) -> MasterPage | None:
     """None while the master does not answer."""
     try:
-        with urlopen(f"{plan.web_address}/json/", timeout=_ANSWER_SECONDS) as answer:
+        # It is on this machine: no proxy has anything to do with it.
+        with build_opener(ProxyHandler({})).open(f"{plan.web_address}/json/", timeout=_ANSWER_SECONDS) as answer:
             told = json.load(answer)
     except (URLError, OSError, ValueError):
         return None
+    if not isinstance(told, dict) or told.get("url") != plan.master:
+        return None  # of another cluster
     by_age = sorted(told["workers"], key=lambda worker: (worker["state"] == ALIVE, worker["lastheartbeat"]))
     return MasterPage(
         workers={worker["port"]: worker for worker in by_age},

@@ -41,7 +41,7 @@ Moves = Mapping[TopicPartition, Move]
 
 
 def throttle_moves(cluster: Cluster, moves: Moves, bytes_per_second: int) -> None:
-    """Let the replicas of the moves be copied no faster than this by any broker that takes part. Raises KafkaRefused."""
+    """Let the replicas of the moves be copied no faster than this by any live broker that takes part. Raises KafkaRefused."""
     changes: dict[Resource, list[Alteration]] = {
         Resource(ResourceType.TOPIC, topic): [
             Alteration(LEADER_REPLICAS, Operation.SET, throttled_replicas(moves, topic, leaders=True)),
@@ -50,7 +50,8 @@ def throttle_moves(cluster: Cluster, moves: Moves, bytes_per_second: int) -> Non
         for topic in sorted({partition.topic for partition in moves})
     }
     alter_configs_of(cluster, changes)
-    brokers = {node_id for move in moves.values() for node_id in move.sources | move.destinations}
+    live = {each.node_id for each in cluster.metadata([]).brokers}
+    brokers = live & {node_id for move in moves.values() for node_id in move.sources | move.destinations}
     rates = [Alteration(name, Operation.SET, str(bytes_per_second)) for name in _MOVE_RATES]
     alter_configs_of(cluster, {_broker(node_id): rates for node_id in sorted(brokers)})
 
