@@ -324,6 +324,42 @@ def test_the_demo_says_what_it_misses(run: Commands, file: Path, stoker_address:
     )
 
 
+def test_the_demo_takes_properties_that_are_no_security(run: Commands, file: Path) -> None:
+    file.write_text(file.read_text() + '[registry]\nurl = "http://127.0.0.1:1"\n')
+    env: dict[str, str | None] = {
+        "STOKER_KAFKA_PROPERTIES_SASL_JAAS_CONFIG": "x",
+        "STOKER_KAFKA_PROPERTIES_CLIENT_ID": "me",
+    }
+    run("demo", env=env, code=1)
+    assert run.stderr.endswith(
+        "and STOKER_KAFKA_PROPERTIES_SASL_JAAS_CONFIG sets kafka.properties.sasl.jaas.config. --local starts both "
+        "for the demo.\n"
+    )
+
+
+def test_variables_are_told_from_flags(run: Commands) -> None:
+    """The command line takes both, and who mends it has to know which of them it was."""
+    env: dict[str, str | None] = {"STOKER_BOOTSTRAP_SERVER": "b:x"}
+    run("topics", "list", env=env, code=2)
+    assert "STOKER_BOOTSTRAP_SERVER" in run.stderr
+    run("topics", "list", "-b", "b:y", env=env, code=2)
+    assert "STOKER_BOOTSTRAP_SERVER" not in run.stderr
+    run("demo", env={"STOKER_BOOTSTRAP_SERVER": "b:1"}, code=1)
+    assert "STOKER_BOOTSTRAP_SERVER names the broker b:1" in run.stderr
+
+
+def test_a_password_in_an_address_is_not_shown(run: Commands) -> None:
+    run("schemas", "list", env={"STOKER_REGISTRY_URL": "http://ann:hunter2@r:80810"}, code=2)
+    assert "http://ann:********@r:80810" in run.stderr
+    assert "hunter2" not in run.stderr
+
+
+def test_sql_tells_that_the_user_of_another_registry_does_not_ask(run: Commands, file: Path) -> None:
+    file.write_text(file.read_text() + '[registry]\nurl = "http://r:1"\nuser = "ann:secret"\n')
+    run("sql", "-e", "SHOW NONSENSE", "--registry", "http://s:1", code=1)
+    assert f"{file}: registry.user is for http://r:1, and does not count for http://s:1." in run.stderr
+
+
 def test_streams_status_shows_the_lag_in_the_cluster_of_the_file(
     run: Commands, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,6 @@
 """`stoker demo`: the whole platform at work, with a balance at the end."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -10,6 +10,9 @@ from stoker.cli.output import say
 from stoker.settings import definitions
 from stoker.settings.current import current_settings
 from stoker.settings.resolution import Settings
+
+_SECURITY: Final = ("security.", "sasl.", "ssl.")
+"""How the properties begin that a client needs to be let in."""
 
 application = noun("demo", "See the whole platform at work, with a balance at the end.")
 
@@ -93,7 +96,7 @@ def _platform(settings: Settings) -> tuple[str | None, str | None]:
             f"{definitions.REGISTRY_URL.variable}, or in stoker.toml. --local starts both for the demo."
         )
     if security := [
-        *settings.kafka_properties.values(),
+        *(each for name, each in settings.kafka_properties.items() if name.startswith(_SECURITY)),
         *([settings.registry_user] if settings.registry_user.text else []),
     ]:
         raise CommandFailed(

@@ -45,6 +45,13 @@ def registry_settings(url: str | None, user: str | None) -> Settings:
     return current_settings({definitions.REGISTRY_URL.name: url, definitions.REGISTRY_USER.name: user})
 
 
+def say_who_does_not_ask(settings: Settings) -> None:
+    """Of a user that is named for another registry."""
+    for each in settings.left_aside:
+        if each.value.name == definitions.REGISTRY_USER.name:
+            say(f"{settings.file}: {each.value.name} is for {each.belongs_to}, and does not count for {each.used}.")
+
+
 @contextmanager
 def connect_registry(url: str | None, user: str | None) -> "Iterator[RegistryClient]":
     """The registry of the options and settings. What goes wrong with it is explained by the options that mend it."""
@@ -52,9 +59,7 @@ def connect_registry(url: str | None, user: str | None) -> "Iterator[RegistryCli
     from stoker.registry.client import InvalidRegistryUrl, RegistryClient, RegistryRefused, RegistryUnreachable
 
     settings = registry_settings(url, user)
-    for each in settings.left_aside:
-        if each.value.name == definitions.REGISTRY_USER.name:
-            say(f"{settings.file}: {each.value.name} is for {each.belongs_to}, and does not count for {each.used}.")
+    say_who_does_not_ask(settings)
     try:
         client = RegistryClient(str(settings.registry_url.text), user=settings.registry_user.text)
     except InvalidRegistryUrl as error:

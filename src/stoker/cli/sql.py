@@ -11,8 +11,7 @@ from stoker.cli.connection import BootstrapServer, CommandConfig, properties_of
 from stoker.cli.failure import CommandFailed, wrong_usage
 from stoker.cli.noun import examples, noun
 from stoker.cli.output import Json, say
-from stoker.settings import definitions
-from stoker.settings.current import current_settings
+from stoker.cli.registry_connection import registry_settings, say_who_does_not_ask
 
 if TYPE_CHECKING:
     from stoker.streams.sql.engine import SqlEngine
@@ -86,7 +85,8 @@ def sql(
     from stoker.streams.sql.engine import SqlEngine
 
     options = {f"kafka.{name}": value for name, value in properties.given.items() if name != "bootstrap.servers"}
-    named = current_settings({definitions.REGISTRY_URL.name: registry})
+    named = registry_settings(registry, None)
+    say_who_does_not_ask(named)
     if named.registry_user.text is not None:
         options[USER_OPTION] = named.registry_user.text
     with SqlEngine(

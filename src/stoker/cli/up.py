@@ -1,6 +1,5 @@
 """`stoker up`: the broker and the schema registry with one command."""
 
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +16,6 @@ from stoker.settings.resolution import Value
 application = noun("up", "Run the broker and the schema registry until Ctrl-C.")
 
 _HIGHEST_PORT: Final = 65535
-_VARIABLES: Final = {each.name: each.variable for each in definitions.SETTINGS}
 
 
 @application.command(
@@ -118,11 +116,8 @@ def up(
 
 def _named(bootstrap_server: str | None, registry_url: str | None) -> tuple[Value | None, Value | None]:
     """The broker and the registry that somebody has named."""
-    flags = {definitions.BOOTSTRAP_SERVERS.name: bootstrap_server, definitions.REGISTRY_URL.name: registry_url}
     settings = current_settings(
-        {
-            name: text for name, text in flags.items() if text != os.environ.get(_VARIABLES[name])
-        }  # told apart in messages
+        {definitions.BOOTSTRAP_SERVERS.name: bootstrap_server, definitions.REGISTRY_URL.name: registry_url}
     )
     broker, registry = settings.bootstrap_servers, settings.registry_url
     return broker if broker.is_named else None, registry if registry.is_named else None

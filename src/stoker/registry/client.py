@@ -18,6 +18,7 @@ import httpx2
 
 from stoker.errors import StokerError
 from stoker.registry.entities import Json, Reference
+from stoker.settings.secrets import masked_url
 
 SUBJECT_NOT_FOUND: Final = 40401
 VERSION_NOT_FOUND: Final = 40402
@@ -87,7 +88,7 @@ class RegistryClient:
         except ValueError:  # a port that is no number, or too high
             is_address = False
         if not is_address:
-            raise InvalidRegistryUrl(f"{url!r} is no address of a registry: the form is http://HOST:PORT")
+            raise InvalidRegistryUrl(f"{masked_url(url)!r} is no address of a registry: the form is http://HOST:PORT")
         host = parts.netloc.rpartition("@")[2]
         self.url = f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
         """Without a password, so that it may be shown."""

@@ -4,19 +4,26 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
-from stoker.settings.definitions import FILE_VARIABLE, PROPERTY_VARIABLES
+from stoker.settings.definitions import FILE_VARIABLE, PROPERTY_VARIABLES, SETTINGS
 from stoker.settings.resolution import Settings, resolve
 from stoker.settings.stoker_toml import find_file, read_file
+
+_VARIABLES: Final = {each.name: each.variable for each in SETTINGS}
 
 
 def current_settings(
     flags: Mapping[str, str | None] | None = None, command_config: Mapping[str, str] | None = None
 ) -> Settings:
-    """What flags, this process's environment and the nearest stoker.toml say. Raises InvalidSettings."""
+    """What flags, this process's environment and the nearest stoker.toml say. Raises InvalidSettings.
+
+    A flag that says the same as its variable may be the variable, which the command line hands over like one that was typed.
+    """
     path = current_file()
     file = None if path is None else read_file(path)
-    return resolve(flags=flags, command_config=command_config, environment=os.environ, file=file)
+    typed = {name: text for name, text in (flags or {}).items() if text != os.environ.get(_VARIABLES[name])}
+    return resolve(flags=typed, command_config=command_config, environment=os.environ, file=file)
 
 
 def current_file() -> Path | None:

@@ -5,11 +5,12 @@ from typing import Final
 
 MASK: Final = "********"
 
-_SECRET_WORDS: Final = ("password", "secret", "jaas", "token", "user.info", "credential")
+_SECRET_WORDS: Final = ("password", "passphrase", "secret", "jaas", "token", "user.info", "credential")
 _SECRET_ENDS: Final = (".key", ".pem")
 _NOT_SECRET_ENDS: Final = (".url", ".location", ".class", ".ms", ".seconds", ".name")
 """sasl.oauthbearer.token.endpoint.url says where a token comes from."""
-_PASSWORD_IN_URL: Final = re.compile(r"(?<=://)([^/@\s:]*):[^/@\s]*(?=@)")
+_PASSWORD_IN_URL: Final = re.compile(r"(?<=://)([^/@\s:]*):(?:(?!://)\S)*(?=@)")
+"""Up to the last @ of an address: a password may have some, though it should not."""
 
 
 def is_secret(name: str) -> bool:
