@@ -5,11 +5,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from stoker import Broker
+from tests.faults.broker_process import BrokerProcess
 
 
 @pytest.fixture(scope="module")
@@ -18,26 +20,55 @@ def address() -> Iterator[str]:
         yield broker.bootstrap_servers
 
 
+def _started(address: str, topic: str, *arguments: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "stoker.kafka_tools", "kafka-console-producer.sh", "--bootstrap-server", address]
+    return subprocess.Popen([*command, "--topic", topic, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def _wait_for_topic(consumer: Consumer, topic: str) -> None:
+    """It is made when the tool asks for it, before it reads."""
+    while topic not in consumer.list_topics(timeout=10).topics:
+        time.sleep(0.05)
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_what_was_read_is_sent_before_it_ends(address: str, number: signal.Signals, code: int) -> None:
     """Records that wait for others to fill their batch when the signal comes."""
     topic = f"ended-by-{number}"
-    command = [sys.executable, "-m", "stoker.kafka_tools", "kafka-console-producer.sh", "--bootstrap-server", address]
-    with subprocess.Popen(
-        [*command, "--topic", topic, "--timeout", "60000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as producer:
+    with _started(address, topic, "--timeout", "60000") as producer:
         assert producer.stdin is not None
         producer.stdin.write(b"".join(b"%d\n" % each for each in range(10)))
         producer.stdin.flush()
         consumer = Consumer({"bootstrap.servers": address, "group.id": "test"})
-        while topic not in consumer.list_topics(timeout=10).topics:  # made when it asks for it, before it reads
-            time.sleep(0.05)
+        _wait_for_topic(consumer, topic)
         time.sleep(1)  # nothing tells when it has read what waits in the pipe
         assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10) == (0, 0)
         producer.send_signal(number)
         assert producer.wait(30) == code
     assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10) == (0, 10)
     consumer.close()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_what_is_queued_is_sent_before_it_ends(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    """A signal that comes behind the end of the input, while the broker is slow to answer."""
+    with BrokerProcess(tmp_path) as broker:
+        with _started(broker.bootstrap_servers, "orders") as producer:
+            assert producer.stdin is not None
+            consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "test"})
+            _wait_for_topic(consumer, "orders")
+            time.sleep(1)  # nothing tells when it knows what it asked for
+            broker.send_signal(signal.SIGSTOP)
+            producer.stdin.write(b"1\n2\n")
+            producer.stdin.close()
+            time.sleep(1)  # nothing tells when it has read all
+            producer.send_signal(number)
+            with pytest.raises(subprocess.TimeoutExpired):
+                producer.wait(1)
+            broker.send_signal(signal.SIGCONT)
+            assert producer.wait(30) == code
+        assert consumer.get_watermark_offsets(TopicPartition("orders", 0), timeout=10) == (0, 2)
+        consumer.close()
 
 
 def test_a_separator_that_is_no_pattern_is_told_of(address: str) -> None:

@@ -8,15 +8,14 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from stoker.errors import StokerError
 from stoker.kafka_tools.console_consumer_options import EARLIEST, LATEST, ConsoleConsumerOptions
 from stoker.kafka_tools.failure import JavaError, ToolEnds, java_error
 from stoker.kafka_tools.message_formatter import DEFAULT, FORMATTERS, LOGGING, NO_OP, Formatter, MessageFormatter
+from stoker.kafka_tools.signals import Signalled, Signals
 from stoker.kafka_tools.thrown import log_error
 
 if TYPE_CHECKING:
@@ -34,49 +33,16 @@ _WAIT_SECONDS: Final = 0.1
 _TIMED_OUT: Final = "org.apache.kafka.common.errors.TimeoutException"
 
 
-class _Signalled(BaseException):
-    """Ctrl-C or SIGTERM."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
-class _Signals:
-    """Raise _Signalled at once, but not between what is printed and what is known to be; a second one ends the process."""
-
-    def __init__(self) -> None:
-        self._is_held = False
-        self._came: int | None = None
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        for each in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(each, signal.SIG_DFL)
-        if not self._is_held:
-            raise _Signalled(number)
-        self._came = number
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        self._is_held = True
-        try:
-            yield
-        finally:
-            self._is_held = False
-            if self._came is not None:
-                raise _Signalled(self._came)
-
-
 def main(arguments: Sequence[str]) -> int:
     options = ConsoleConsumerOptions(arguments)
     name = options.given.text(options.formatter)
     if name not in FORMATTERS:
         raise options.parser.usage(f"{name}: a formatter is a Java class; there are {', '.join(FORMATTERS)}")
     formatter = _formatter(name, options)
-    signals = _Signals()
-    previous = {number: signal.signal(number, signals) for number in (signal.SIGINT, signal.SIGTERM)}
+    signals = Signals()
     try:
-        return _run(options, formatter, signals)
+        with signals.handled():
+            return _run(options, formatter, signals)
     except ToolEnds:
         raise
     except StokerError as error:
@@ -84,8 +50,6 @@ def main(arguments: Sequence[str]) -> int:
         print(java_error(error).described, file=sys.stderr)
         return 1
     finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
         if options.given.has(options.enable_systest_events):
             print("shutdown_complete")
 
@@ -101,7 +65,7 @@ def _formatter(name: str, options: ConsoleConsumerOptions) -> Formatter | None:
     return CoordinatorFormatter(name)
 
 
-def _run(options: ConsoleConsumerOptions, formatter: Formatter | None, signals: _Signals) -> int:
+def _run(options: ConsoleConsumerOptions, formatter: Formatter | None, signals: Signals) -> int:
     from stoker.kafka_tools.record_source import RecordSource
 
     given = options.given
@@ -120,8 +84,8 @@ def _run(options: ConsoleConsumerOptions, formatter: Formatter | None, signals: 
     try:
         source.begin(partition, {EARLIEST: -2, LATEST: -1}.get(str(options.start), options.start))
         printing.print_all(limit=-1 if limit is None else limit, timeout_ms=options.timeout)
-    except _Signalled as signalled:
-        code = 128 + signalled.number
+    except Signalled as signalled:
+        code = signalled.exit_code
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)  # a second one does not wait for the group
@@ -133,7 +97,7 @@ def _run(options: ConsoleConsumerOptions, formatter: Formatter | None, signals: 
 
 class _Printing:
     def __init__(
-        self, source: "RecordSource", formatter: Formatter | None, signals: _Signals, *, skips_errors: bool
+        self, source: "RecordSource", formatter: Formatter | None, signals: Signals, *, skips_errors: bool
     ) -> None:
         self.count = 0
         self._source = source

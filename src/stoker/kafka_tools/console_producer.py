@@ -1,15 +1,14 @@
 """kafka-console-producer.sh: each line of standard input is a record."""
 
-import signal
 import sys
 from collections.abc import Iterator, Sequence
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from stoker.errors import StokerError
 from stoker.kafka_tools.console_producer_options import ConsoleProducerOptions
 from stoker.kafka_tools.failure import JavaError, ToolEnds, java_error
 from stoker.kafka_tools.line_reader import LineReader
+from stoker.kafka_tools.signals import Signalled, Signals
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
@@ -28,15 +27,6 @@ Part = bytes | str | None
 """Of a record: its key or its value."""
 
 
-class _Terminated(BaseException):
-    """By SIGTERM: what was read is sent first. A second one ends the process."""
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    signal.signal(number, signal.SIG_DFL)
-    raise _Terminated
-
-
 def main(arguments: Sequence[str]) -> int:
     try:
         options = ConsoleProducerOptions(arguments)
@@ -47,12 +37,13 @@ def main(arguments: Sequence[str]) -> int:
                 f"{reader_class}: a reader is a Java class, and there is no Java here; there is {_READER}",
             )
         reader = LineReader(options.reader_properties)
-        signal.signal(signal.SIGTERM, _terminate)
-        _produce(options, reader)
+        signals = Signals()
+        with signals.handled():
+            _produce(options, reader, signals)
     except ToolEnds:
         raise
-    except _Terminated:
-        return 128 + signal.SIGTERM
+    except Signalled as signalled:
+        return signalled.exit_code
     except StokerError as error:
         thrown = java_error(error)
         sys.stdout.flush()
@@ -61,7 +52,8 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _produce(options: ConsoleProducerOptions, reader: LineReader) -> None:
+def _produce(options: ConsoleProducerOptions, reader: LineReader, signals: Signals) -> None:
+    """Raises Signalled after what was read is sent, and JavaError and CannotConnect."""
     from confluent_kafka import KafkaError, Producer
 
     from stoker.kafka_tools.rdkafka import Errors, first_metadata, open_client
@@ -92,10 +84,14 @@ def _produce(options: ConsoleProducerOptions, reader: LineReader) -> None:
         is_synchronous=options.given.has(options.sync),
     )
     try:
-        for record in reader.records(_lines()):
-            sending.send(record)
-    finally:
+        try:
+            for record in reader.records(_lines()):
+                sending.send(record)
+        finally:
+            signals.hold()
+    finally:  # even if one came just before it was held
         sending.finish()
+    signals.release()
 
 
 class _Sending:
