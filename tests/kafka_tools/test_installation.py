@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from stoker import Broker
+from stoker.client.admin.configs import Resource, ResourceType, describe_configs
+from stoker.client.cluster import Cluster
+from stoker.client.properties import client_properties
 from stoker.kafka_tools.installation import install
 from stoker.kafka_tools.table import TOOLS, script_name
 from tests.faults.broker_process import STOKER
@@ -115,6 +118,29 @@ def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path) -> None:
             [STOKER, "kafka-broker-api-versions.sh", "--version"], stdout=closed, stderr=subprocess.PIPE, check=False
         )
     assert (ran.returncode, ran.stderr) == (0, b"")
+
+
+def test_what_nobody_reads_is_done_all_the_same(tmp_path: Path) -> None:
+    """`--execute | head -1`: Kafka's own goes on behind the first line, which tells how it was, and ours does."""
+    moves = tmp_path / "moves.json"
+    moves.write_text('{"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [1]}]}')
+    throttled = Resource(ResourceType.TOPIC, "orders")
+    read, write = os.pipe()
+    os.close(read)
+    with Broker() as broker, os.fdopen(write, "wb") as closed:
+        at = ("--bootstrap-server", broker.bootstrap_servers)
+        _run(STOKER, "kafka-topics.sh", *at, "--create", "--topic", "orders", "--partitions", "1")
+        words = ("--execute", "--reassignment-json-file", moves, "--throttle", "1000000")
+        ran = subprocess.run(
+            [STOKER, "kafka-reassign-partitions.sh", *at, *words],
+            stdout=closed,
+            stderr=closed,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            check=False,
+        )
+        with Cluster(client_properties(broker.bootstrap_servers)) as cluster:
+            (config,) = describe_configs(cluster, throttled, ["leader.replication.throttled.replicas"])
+    assert (ran.returncode, config.value) == (0, "0:1")
 
 
 def test_a_cluster_that_is_not_there() -> None:

@@ -104,7 +104,7 @@ class _Printing:
         self._formatter = formatter
         self._signals = signals
         self._skips_errors = skips_errors
-        self._output = sys.stdout.buffer
+        self._output = open(sys.stdout.fileno(), "wb", closefd=False)  # noqa: SIM115  # one that minds if nobody reads
 
     def print_all(self, *, limit: int, timeout_ms: int | None) -> None:
         """Until `limit`, unless that is -1, or until no record came for so long."""

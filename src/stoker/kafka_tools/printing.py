@@ -1,6 +1,43 @@
-"""How Kafka's tools print tables."""
+"""How Kafka's tools print: what nobody reads any more, each line at once, tables."""
 
+import sys
 from collections.abc import Sequence
+from io import BufferedWriter, FileIO, TextIOWrapper
+from typing import TYPE_CHECKING, TextIO, cast
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+
+def mind_no_reader() -> None:
+    """`| head`, `| grep -q`: from now on the tool goes on, as by Java's System.out, which swallows what cannot be written."""
+    stdout, stderr = sys.stdout, sys.stderr
+    if (stdout, stderr) == (sys.__stdout__, sys.__stderr__):  # those of a test are its own
+        sys.stdout, sys.stderr = _minding_no_reader(stdout), _minding_no_reader(stderr)
+
+
+def _minding_no_reader(stream: TextIO) -> TextIOWrapper:
+    stream.flush()
+    raw = _Unread(stream.fileno(), "wb", closefd=False)
+    known = cast("TextIOWrapper", stream)
+    at_once = known.line_buffering or known.write_through
+    return TextIOWrapper(BufferedWriter(raw), encoding=known.encoding, errors=known.errors, line_buffering=at_once)
+
+
+class _Unread(FileIO):
+    """A file that a pipe may be, with nobody at its other end."""
+
+    def write(self, content: "ReadableBuffer") -> int:
+        try:
+            return super().write(content)
+        except BrokenPipeError:
+            return memoryview(content).nbytes
+
+
+def print_each_line_at_once() -> None:
+    """As Java's System.out, for what somebody looks at while it is under way."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -1,12 +1,12 @@
 """Run a tool by its name: what was foreseen ends with Kafka's words and Kafka's exit code, never with a traceback."""
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import Final
 
 from stoker.errors import StokerError
 from stoker.kafka_tools.failure import KAFKA_VERSION, ToolExit, UsageAsked, VersionAsked, java_error
+from stoker.kafka_tools.printing import mind_no_reader
 from stoker.kafka_tools.table import Tool, find_tool
 
 FAILED: Final = 1
@@ -25,11 +25,9 @@ def run(name: str, arguments: Sequence[str]) -> int:
         hint = f"; did you mean {meant[0]}?" if meant else ""
         print(f"stoker: there is no tool {name}{hint} `stoker tools list` lists them.", file=sys.stderr)
         return 2
+    mind_no_reader()
     try:
         return _run(tool, arguments)
-    except BrokenPipeError:  # `| head`, `| grep -q`: as Java's System.out, which minds nothing
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except KeyboardInterrupt:
         return INTERRUPTED
 
