@@ -1,5 +1,8 @@
 """What kafka-producer-perf-test.sh and kafka-consumer-perf-test.sh read and write on a Stoker broker."""
 
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -46,3 +49,15 @@ def test_a_topic_that_is_not_there_is_waited_for(address: str) -> None:
     ran = ours(address, CONSUMER, *SERVER, "--topic", "nope", "--num-records", "20", "--timeout", "1000")
     assert _count(ran) == 0
     assert ran.output.splitlines()[1].startswith("WARNING: Exiting before consuming the expected number of records: ")
+
+
+def test_lines_are_there_at_once(address: str) -> None:
+    """Not when the test is over: `| tee` shows how far it is."""
+    numbers = ("--num-records", "100000", "--record-size", "10", "--throughput", "100", "--reporting-interval", "1000")
+    command = [sys.executable, "-m", "stoker.kafka_tools", "kafka-producer-perf-test.sh", "--bootstrap-server", address]
+    with subprocess.Popen([*command, "--topic", "orders", *numbers], stdout=subprocess.PIPE, text=True) as producer:
+        assert producer.stdout is not None
+        begun = time.monotonic()
+        assert " records sent, " in producer.stdout.readline()
+        assert time.monotonic() - begun < 20, "of some 1000 seconds"
+        producer.kill()

@@ -12,6 +12,7 @@ from stoker.kafka_tools.failure import JavaError, UsageAsked, VersionAsked, java
 from stoker.kafka_tools.options import Option, OptionParser, Options, key_values
 from stoker.kafka_tools.patterns import compiled
 from stoker.kafka_tools.perf_stats import now_ms
+from stoker.kafka_tools.printing import print_each_line_at_once
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
@@ -53,6 +54,7 @@ class _Known(NamedTuple):
 def main(arguments: Sequence[str]) -> int:
     parser = OptionParser()
     known = _declared(parser)
+    print_each_line_at_once()
     try:
         options = _read(parser, known, arguments)
         _Test(options, known).run()

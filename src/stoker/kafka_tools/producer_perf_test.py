@@ -21,6 +21,7 @@ from stoker.kafka_tools.argument_parser import (
 from stoker.kafka_tools.connection import load_properties
 from stoker.kafka_tools.failure import ILLEGAL_ARGUMENT, JavaError
 from stoker.kafka_tools.perf_stats import Stats, now_ms
+from stoker.kafka_tools.printing import print_each_line_at_once
 from stoker.wire.uuids import uuid_text
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ def main(arguments: Sequence[str]) -> int:
     if not arguments:
         print(PARSER.page)
         return 0
+    print_each_line_at_once()
     return run(PARSER, arguments, _execute, is_lazy=True)
 
 
