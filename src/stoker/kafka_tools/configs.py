@@ -20,7 +20,7 @@ from stoker.kafka_tools.configs_options import (
     USERS,
     ConfigOptions,
 )
-from stoker.kafka_tools.connection import connect, load_properties
+from stoker.kafka_tools.connection import connect, load_exact_properties, load_properties
 from stoker.kafka_tools.failure import ILLEGAL_ARGUMENT, JavaError, ToolEnds, java_error
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _alter(cluster: "Cluster", options: ConfigOptions) -> None:
     from stoker.client.admin.configs import Alteration, Operation, alter_configs
 
     kind, name = options.entity_types[0], options.entity_names[0]
-    added = _added(options)
+    added = added_configs(options)
     deleted = [each.strip() for each in options.given.values(options.delete_config)]
     if kind == BROKER_LOGGERS:
         there = {config.name for config in _configs(cluster, kind, name, is_all=False)}
@@ -116,10 +116,11 @@ def _alter(cluster: "Cluster", options: ConfigOptions) -> None:
         print(f"Completed updating default config for {kind} in the cluster.")
 
 
-def _added(options: ConfigOptions) -> dict[str, str]:
+def added_configs(options: ConfigOptions) -> dict[str, str]:
+    """Of `--add-config-file` and `--add-config`. Raises JavaError."""
     given = options.given
     path, text = given.value(options.add_config_file), given.value(options.add_config)
-    found = {} if path is None else load_properties(path)
+    found = {} if path is None else load_exact_properties(path)
     if text is not None:
         for part in re.sub(",+$", "", text).split(",") if "[" not in text else re.split("," + _OUTSIDE_BRACKETS, text):
             pair = re.split(r"\s*=\s*" + _OUTSIDE_BRACKETS, part)

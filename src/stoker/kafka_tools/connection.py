@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from stoker.errors import MalformedProperties
 from stoker.kafka_tools.failure import JavaError
 
 if TYPE_CHECKING:
@@ -13,16 +14,32 @@ _CLIENT_ID: Final = "adminclient-1"
 
 
 def load_properties(path: str) -> dict[str, str]:
-    """A properties file, as Kafka's tools read `--command-config`. Raises JavaError."""
+    """A properties file of a client, as Kafka's tools read `--command-config`. Raises JavaError."""
     from stoker.client.errors import InvalidClientProperty
     from stoker.client.properties import read_client_properties
 
     try:
         return read_client_properties(Path(path))
     except InvalidClientProperty as error:
-        if not Path(path).exists():
-            raise JavaError("java.nio.file.NoSuchFileException", path) from None
-        raise JavaError("java.io.IOException", str(error)) from None
+        raise _unreadable(path, str(error)) from None
+
+
+def load_exact_properties(path: str) -> dict[str, str]:
+    """A properties file whose values count as Java reads them, with the white space and the # at their end. Raises JavaError."""
+    from stoker.properties import read_properties
+
+    try:
+        return {each.name: each.value for each in read_properties(Path(path))}
+    except OSError as error:
+        raise _unreadable(path, f"{path} cannot be read: {error.strerror}") from None
+    except MalformedProperties as error:
+        raise _unreadable(path, f"{path} {error}") from None
+
+
+def _unreadable(path: str, why: str) -> JavaError:
+    if not Path(path).exists():
+        return JavaError("java.nio.file.NoSuchFileException", path)
+    return JavaError("java.io.IOException", why)
 
 
 def connect(bootstrap_server: str | None, properties: Mapping[str, str] | None = None) -> "Cluster":

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from random import randrange
 from typing import Final
 
-from stoker.kafka_tools.connection import load_properties
+from stoker.kafka_tools.connection import load_exact_properties, load_properties
 from stoker.kafka_tools.failure import JavaError, ToolExit
 from stoker.kafka_tools.options import Option, OptionParser, Options, key_values
 
@@ -236,7 +236,8 @@ class ConsoleConsumerOptions:
         if given.has(self.formatter_property) and given.has(self.deprecated_property):
             raise self.parser.usage("Options --property and --formatter-property cannot be specified together.")
         self.formatter_property = self._newer(self.formatter_property, self.deprecated_property)
-        found = self._file(self.formatter_config)
+        config = given.value(self.formatter_config)
+        found = {} if config is None else load_exact_properties(config)
         for name, option in (
             ("key.deserializer", self.key_deserializer),
             ("value.deserializer", self.value_deserializer),

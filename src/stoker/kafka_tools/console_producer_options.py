@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from stoker.kafka_tools.connection import load_properties
+from stoker.kafka_tools.connection import load_exact_properties, load_properties
 from stoker.kafka_tools.failure import JavaError
 from stoker.kafka_tools.options import Option, OptionParser, Options, key_values
 from stoker.kafka_tools.server_addresses import complaint_about
@@ -193,7 +193,7 @@ class ConsoleProducerOptions:
     @property
     def reader_properties(self) -> dict[str, str]:
         config = self.given.value(self.reader_config)
-        found = {} if config is None else load_properties(config)
+        found = {} if config is None else load_exact_properties(config)
         return found | key_values(self.given.values(self.reader_property))
 
     @property
