@@ -9,6 +9,7 @@ from stoker.errors import StokerError
 from stoker.kafka_tools.connection import connect, load_properties
 from stoker.kafka_tools.failure import JavaError, ToolEnds, java_error
 from stoker.kafka_tools.options import Option, OptionParser, Options
+from stoker.kafka_tools.patterns import split
 from stoker.kafka_tools.server_addresses import complaint_about
 from stoker.kafka_tools.thrown import print_thrown
 from stoker.kafka_tools.topic_filter import TopicFilter
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _USAGE: Final = "An interactive shell for getting topic-partition offsets."
 _TOPIC_PARTITION: Final = "([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?"
+_COMMA: Final = re.compile(",")
 _TERSE: Final = "org.apache.kafka.tools.TerseException"
 _CLIENT_ID: Final = "GetOffsetShell"
 _TIMES: Final = {
@@ -36,7 +38,7 @@ _CHOICES: Final = (
 _Wanted = Callable[["TopicPartition"], bool]
 
 
-class _Options:
+class GetOffsetsOptions:
     def __init__(self, arguments: Sequence[str]) -> None:
         parser = OptionParser()
         self.bootstrap_server = parser.option(
@@ -97,7 +99,7 @@ class _Options:
 
 def main(arguments: Sequence[str]) -> int:
     try:
-        _print_offsets(_Options(arguments))
+        _print_offsets(GetOffsetsOptions(arguments))
     except ToolEnds:
         raise
     except StokerError as error:
@@ -110,12 +112,12 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _print_offsets(options: _Options) -> None:
+def _print_offsets(options: GetOffsetsOptions) -> None:
     given = options.given
     if given.has(options.topic_partitions) and given.has_any(options.topic, options.partitions):
         raise JavaError(_TERSE, "--topic-partitions cannot be used with --topic or --partitions")
     timestamp = _timestamp(given.text(options.time))
-    wanted = _wanted(options)
+    wanted = wanted_by(options)
     command_config = given.value(options.command_config)
     properties = {} if command_config is None else load_properties(command_config)
     from stoker.client.admin.offsets import UNKNOWN_OFFSET, list_offsets_of
@@ -156,11 +158,11 @@ def _timestamp(text: str) -> int:
         ) from None
 
 
-def _wanted(options: _Options) -> _Wanted:
+def wanted_by(options: GetOffsetsOptions) -> _Wanted:
     given = options.given
     patterns = given.value(options.topic_partitions)
     if patterns is not None:
-        rules = [_rule(text) for text in patterns.split(",")]
+        rules = [_rule(text) for text in split(_COMMA, patterns)]
         return lambda partition: any(rule(partition) for rule in rules)
     topic = given.value(options.topic)
     topics = TopicFilter(".*" if topic is None else topic)
@@ -170,7 +172,7 @@ def _wanted(options: _Options) -> _Wanted:
 
 def _numbers(text: str | None) -> set[int]:
     try:
-        return {int(each) for each in text.split(",")} if text else set()
+        return {int(each) for each in split(_COMMA, text)} if text else set()
     except ValueError:
         raise JavaError(
             _TERSE, f"--partitions expects a comma separated list of numeric partition ids, but received: {text}"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from stoker.kafka_tools.failure import JavaError
-from stoker.kafka_tools.patterns import compiled
+from stoker.kafka_tools.patterns import compiled, split
 
 _KAFKA_EXCEPTION: Final = "org.apache.kafka.common.KafkaException"
 
@@ -69,10 +69,7 @@ class LineReader:
             record["key"] = self._bytes(key)
         record["value"] = self._bytes(line[start:])
         if headers is not None and headers != self._null_marker:
-            pieces = self._pairs.split(headers)
-            while len(pieces) > 1 and not pieces[-1]:  # Java's split gives none for what is empty at the end
-                pieces.pop()
-            record["headers"] = [self._header(piece) for piece in pieces]
+            record["headers"] = [self._header(piece) for piece in split(self._pairs, headers)]
         return record
 
     def _part(self, is_wanted: bool, line: str, start: int, end: str, name: str) -> str | None:

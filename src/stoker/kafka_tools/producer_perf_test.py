@@ -20,6 +20,7 @@ from stoker.kafka_tools.argument_parser import (
 )
 from stoker.kafka_tools.connection import load_properties
 from stoker.kafka_tools.failure import ILLEGAL_ARGUMENT, JavaError
+from stoker.kafka_tools.patterns import compiled, split
 from stoker.kafka_tools.perf_stats import Stats, now_ms
 from stoker.kafka_tools.printing import print_each_line_at_once
 from stoker.wire.uuids import uuid_text
@@ -142,7 +143,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _execute(values: Values) -> int:
     _check(values)
-    payloads = _payloads(values)
+    payloads = read_payloads(values)
     properties = _properties(values)
     from confluent_kafka import KafkaException, Producer
 
@@ -270,18 +271,18 @@ def _check(values: Values) -> None:
         refuse("--reporting-interval should be greater than zero.")
 
 
-def _payloads(values: Values) -> list[bytes]:
+def read_payloads(values: Values) -> list[bytes]:
+    """Of `--payload-file`, if it is given. Raises JavaError."""
     if values["payload_file"] is None:
         return []
     path = Path(values["payload_file"])
     print(f"Reading payloads from: {path.absolute()}")
     if not path.exists() or not path.stat().st_size:
         raise JavaError(ILLEGAL_ARGUMENT, "File does not exist or empty file provided.")
-    delimiter = "\n" if values["payload_delimiter"] == "\\n" else values["payload_delimiter"]
-    found = path.read_text(encoding="utf-8").split(delimiter)
-    if found and not found[-1]:  # behind the last delimiter is nothing
-        found.pop()
+    found = split(compiled(values["payload_delimiter"]), path.read_bytes().decode("utf-8", "replace"))
     print(f"Number of records read: {len(found)}")
+    if not found:
+        raise JavaError(ILLEGAL_ARGUMENT, "no payload File Path or record Size or payload-monotonic option provided")
     return [each.encode() for each in found]
 
 
