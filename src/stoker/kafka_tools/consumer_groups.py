@@ -135,7 +135,7 @@ def _run(parser: OptionParser, options: Options, known: Known) -> None:
 
 def _named(cluster: Cluster, options: Options, known: Known) -> list[str]:
     if not options.has(known.all_groups):
-        return options.values(known.group)
+        return list(dict.fromkeys(options.values(known.group)))
     from stoker.kafka_tools.group_listing import consumer_groups
 
     return [group.group_id for group in consumer_groups(cluster)]

@@ -48,7 +48,7 @@ def delete_offsets(cluster: Cluster, group_id: str, topics: Sequence[str]) -> No
     """Raises ClientError, and JavaError for a topic that cannot be read."""
     results: dict[TopicPartition, KafkaRefused | None] = {}
     partitions = [partition for text in topics if ":" in text for partition in parse_partitions(text)]
-    names = [text for text in topics if ":" not in text]
+    names = [text for text in dict.fromkeys(topics) if ":" not in text]
     for name, topic in zip(names, describe_topics(cluster, names) if names else (), strict=True):
         if isinstance(topic, Topic):
             partitions += [TopicPartition(name, each.partition) for each in topic.partitions]
@@ -57,7 +57,7 @@ def delete_offsets(cluster: Cluster, group_id: str, topics: Sequence[str]) -> No
     first: KafkaRefused | None = None
     if partitions:
         try:
-            deleted = delete_committed_offsets(cluster, group_id, partitions)
+            deleted = delete_committed_offsets(cluster, group_id, list(dict.fromkeys(partitions)))
         except KafkaRefused as refused:
             deleted = dict.fromkeys(partitions, refused)
         first = next((why for why in deleted.values() if why is not None), None)

@@ -101,7 +101,7 @@ def delete_groups(cluster: Cluster, group_ids: Sequence[str]) -> dict[str, Kafka
     from stoker.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 
     results: dict[str, KafkaRefused | None] = {}
-    for group_id in group_ids:
+    for group_id in dict.fromkeys(group_ids):
         answer = cluster.send(
             DeleteGroupsRequest(groups_names=[group_id]),
             DeleteGroupsResponse,
