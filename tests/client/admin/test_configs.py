@@ -11,10 +11,12 @@ from stoker.client.admin.configs import (
     ResourceType,
     Synonym,
     alter_configs,
+    alter_configs_of,
     describe_configs,
 )
 from stoker.client.cluster import Cluster
-from stoker.client.errors import KafkaRefused
+from stoker.client.errors import ClientError, KafkaRefused
+from stoker.client.properties import client_properties
 
 
 def described(cluster: Cluster, resource: Resource, name: str) -> Config:
@@ -75,6 +77,15 @@ def test_all_or_nothing(cluster: Cluster, topic: str) -> None:
         alter_configs(cluster, resource, [good, bad])
     alter_configs(cluster, resource, [good], validate_only=True)
     assert described(cluster, resource, "retention.ms").is_default
+
+
+def test_a_broker_that_is_down_keeps_no_other_from_being_asked(address: str, cluster: Cluster, topic: str) -> None:
+    down, there = Resource(ResourceType.BROKER, "77"), Resource(ResourceType.TOPIC, topic)
+    setting = [Alteration("retention.bytes", Operation.SET, "7")]
+    with Cluster(client_properties(address, {"default.api.timeout.ms": "1000"})) as hurried:
+        with pytest.raises(ClientError, match="77"):
+            alter_configs_of(hurried, {down: setting, there: setting})
+    eventually(cluster, there, "retention.bytes", "7", ConfigSource.DYNAMIC_TOPIC_CONFIG)
 
 
 def test_the_default_of_a_topics_config_may_be_the_brokers_in_hours(cluster: Cluster, topic: str) -> None:

@@ -161,7 +161,7 @@ def alter_configs(
 def alter_configs_of(
     cluster: Cluster, alterations: Mapping[Resource, Sequence[Alteration]], *, validate_only: bool = False
 ) -> None:
-    """The same for many resources, one after the other: the first that is refused ends it. Raises KafkaRefused."""
+    """The same for many resources, one after the other, whatever becomes of the others. Raises the first ClientError."""
     from stoker.wire.messages.incremental_alter_configs import (
         AlterableConfig,
         AlterConfigsResource,
@@ -169,6 +169,7 @@ def alter_configs_of(
         IncrementalAlterConfigsResponse,
     )
 
+    failures: list[ClientError] = []
     for resource, changes in alterations.items():
         altered = AlterConfigsResource(
             resource_type=resource.type,
@@ -177,13 +178,18 @@ def alter_configs_of(
                 AlterableConfig(name=each.name, config_operation=each.operation, value=each.value) for each in changes
             ],
         )
-        answer = cluster.send(
-            IncrementalAlterConfigsRequest(resources=[altered], validate_only=validate_only),
-            IncrementalAlterConfigsResponse,
-            to=_responsible_for(resource),
-            error_of=lambda answer: _worth_another_try(answer.responses[0].error_code),
-        )
-        raise_if_refused(answer.responses[0].error_code, answer.responses[0].error_message)
+        try:
+            answer = cluster.send(
+                IncrementalAlterConfigsRequest(resources=[altered], validate_only=validate_only),
+                IncrementalAlterConfigsResponse,
+                to=_responsible_for(resource),
+                error_of=lambda answer: _worth_another_try(answer.responses[0].error_code),
+            )
+            raise_if_refused(answer.responses[0].error_code, answer.responses[0].error_message)
+        except ClientError as failed:  # a broker that is down keeps nobody from asking the others
+            failures.append(failed)
+    if failures:
+        raise failures[0]
 
 
 def _worth_another_try(error_code: int) -> int:
