@@ -49,10 +49,11 @@ def test_a_comma_at_the_end_says_nothing(arguments: list[str], wanted: list[tupl
 @pytest.mark.parametrize(
     ("content", "delimiter", "payloads"),
     [
-        (b"a\nb\n\n", "\\n", [b"a", b"b"]),
+        (b"a\nb\n", "\\n", [b"a", b"b"]),
+        (b"\n\na\n\n", "\\n", [b"", b"a", b""]),
         (b"a\tb\nc", "\\t", [b"a", b"b\nc"]),
         (b"a\r\nb", "\\n", [b"a\r", b"b"]),
-        (b"a1b22c", "[0-9]+", [b"a", b"b", b"c"]),
+        (b"1a1b22c3", "[0-9]+", [b"a", b"b", b"c"]),
         (b"\xff\nb", "\\n", ["\ufffd".encode(), b"b"]),
     ],
 )
@@ -64,6 +65,6 @@ def test_payloads_of_a_file(tmp_path: Path, content: bytes, delimiter: str, payl
 
 def test_a_file_of_no_payloads(tmp_path: Path) -> None:
     file = tmp_path / "payloads"
-    file.write_bytes(b"\n\n")
+    file.write_bytes(b"\n")
     with pytest.raises(JavaError, match="no payload File Path"):
         read_payloads({"payload_file": str(file), "payload_delimiter": "\\n"})

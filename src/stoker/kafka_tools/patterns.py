@@ -13,17 +13,30 @@ def compiled(pattern: str) -> re.Pattern[str]:
         raise JavaError("java.util.regex.PatternSyntaxException", f"{error}: {pattern}") from None
 
 
-def split(pattern: re.Pattern[str], text: str) -> list[str]:
-    """As Java's `String.split`: groups add nothing, and what is empty at the end falls away."""
-    pieces: list[str] = []
+def pieces(pattern: re.Pattern[str], text: str) -> list[str]:
+    """What is between the matches, without their groups; nothing is cut off before the first letter."""
+    found: list[str] = []
     begin = 0
     for match in pattern.finditer(text):
-        if match.end():  # nothing is cut off before the first letter
-            pieces.append(text[begin : match.start()])
+        if match.end():
+            found.append(text[begin : match.start()])
             begin = match.end()
-    if not pieces:
-        return [text]
-    pieces.append(text[begin:])
-    while pieces and not pieces[-1]:
-        pieces.pop()
-    return pieces
+    return [*found, text[begin:]]
+
+
+def split(pattern: re.Pattern[str], text: str) -> list[str]:
+    """As Java's `String.split`: what is empty at the end falls away."""
+    found = pieces(pattern, text)
+    if len(found) == 1:
+        return found
+    while found and not found[-1]:
+        found.pop()
+    return found
+
+
+def scan(pattern: re.Pattern[str], text: str) -> list[str]:
+    """As Java's `Scanner`: one delimiter before the first and one behind the last part delimit nothing."""
+    found = pieces(pattern, text)
+    if not found[0]:
+        found = found[1:]
+    return found if not found or found[-1] else found[:-1]

@@ -20,7 +20,7 @@ from stoker.kafka_tools.argument_parser import (
 )
 from stoker.kafka_tools.connection import load_properties
 from stoker.kafka_tools.failure import ILLEGAL_ARGUMENT, JavaError
-from stoker.kafka_tools.patterns import compiled, split
+from stoker.kafka_tools.patterns import compiled, scan
 from stoker.kafka_tools.perf_stats import Stats, now_ms
 from stoker.kafka_tools.printing import print_each_line_at_once
 from stoker.wire.uuids import uuid_text
@@ -279,7 +279,7 @@ def read_payloads(values: Values) -> list[bytes]:
     print(f"Reading payloads from: {path.absolute()}")
     if not path.exists() or not path.stat().st_size:
         raise JavaError(ILLEGAL_ARGUMENT, "File does not exist or empty file provided.")
-    found = split(compiled(values["payload_delimiter"]), path.read_bytes().decode("utf-8", "replace"))
+    found = scan(compiled(values["payload_delimiter"]), path.read_bytes().decode("utf-8", "replace"))
     print(f"Number of records read: {len(found)}")
     if not found:
         raise JavaError(ILLEGAL_ARGUMENT, "no payload File Path or record Size or payload-monotonic option provided")
