@@ -4,6 +4,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, cast
 
+from stoker.kafka_tools.java_text import DOUBLE, FLOAT, number_text, uuid_text
 from stoker.kafka_tools.thrown import log_error
 
 if TYPE_CHECKING:
@@ -93,6 +94,24 @@ def _timestamp(record: "Message") -> bytes:
     return f"{_TIMESTAMPS[kind]}:{time}".encode() if kind in _TIMESTAMPS else b"NO_TIMESTAMP"
 
 
+def _with_point(layout: struct.Struct) -> Deserializer:
+    def deserialize(content: bytes) -> bytes:
+        if len(content) != layout.size:
+            raise ValueError(f"Size of data received by Deserializer is not {layout.size}")
+        return number_text(content, layout).encode()
+
+    return deserialize
+
+
+def _boolean(content: bytes) -> bytes:
+    if len(content) != 1:
+        raise ValueError("Size of data received by BooleanDeserializer is not 1")
+    if content not in (b"\x00", b"\x01"):
+        (signed,) = struct.unpack(">b", content)
+        raise ValueError(f"Unexpected byte received by BooleanDeserializer: {signed}")
+    return b"true" if content == b"\x01" else b"false"
+
+
 def _number(layout: str, name: str) -> Deserializer:
     packed = struct.Struct(layout)
 
@@ -110,14 +129,14 @@ def _shown_byte(byte: int) -> str:
 
 _DESERIALIZERS: Final[dict[str, Deserializer]] = {
     "StringDeserializer": lambda content: content.decode("utf-8", "replace").encode(),
-    "UUIDDeserializer": lambda content: content.decode("utf-8", "replace").encode(),
+    "UUIDDeserializer": lambda content: uuid_text(content.decode("utf-8", "replace")).encode(),
     "ShortDeserializer": _number(">h", "Short"),
     "IntegerDeserializer": _number(">i", "Integer"),
     "LongDeserializer": _number(">q", "Long"),
-    "FloatDeserializer": _number(">f", "Float"),
-    "DoubleDeserializer": _number(">d", "Double"),
+    "FloatDeserializer": _with_point(FLOAT),
+    "DoubleDeserializer": _with_point(DOUBLE),
     "BytesDeserializer": lambda content: "".join(map(_shown_byte, content)).encode(),
-    "BooleanDeserializer": lambda content: b"true" if content == b"\x01" else b"false",
+    "BooleanDeserializer": _boolean,
 }
 
 
