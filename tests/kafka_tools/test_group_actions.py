@@ -1,4 +1,4 @@
-"""kafka-consumer-groups.sh on a Stoker broker: what is named twice is acted on once, as by Kafka's own."""
+"""kafka-consumer-groups.sh on a Stoker broker: what is named twice is acted on once, patterns are RE2's, as by Kafka's own."""
 
 from collections.abc import Iterator
 
@@ -54,3 +54,18 @@ def test_a_group(address: str, cluster: Cluster, capsys: pytest.CaptureFixture[s
 
 def test_a_group_of_the_client(cluster: Cluster) -> None:
     assert delete_groups(cluster, ["payments", "payments"]) == {"payments": None}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "printed"),
+    [
+        (r"orders-\d+", "is valid."),
+        (r"\pL+", "is valid."),
+        ("(?=a)", "is invalid: "),
+        (r"(a)\1", "is invalid: "),
+        ("(", "is invalid: missing )"),
+    ],
+)
+def test_a_pattern(capsys: pytest.CaptureFixture[str], pattern: str, printed: str) -> None:
+    assert run("kafka-consumer-groups.sh", ["--validate-regex", pattern]) == 0
+    assert capsys.readouterr().out.startswith(f"The regular expression `{pattern}` {printed}")

@@ -167,13 +167,17 @@ def _describe(cluster: Cluster, options: Options, known: Known) -> None:
 
 
 def _validate_regex(pattern: str) -> None:
-    """Kafka's is RE2's syntax, which has no backreferences and does not look around."""
-    import re
+    """By RE2, whose syntax brokers know: it has no backreferences and does not look around."""
+    import re2  # type: ignore[import-untyped]  # it ships without types
 
+    options = re2.Options()
+    options.log_errors = False
     try:
-        re.compile(pattern)
-    except re.error as error:
-        print(f"The regular expression `{pattern}` is invalid: {error}.")
+        re2.compile(pattern, options)
+    except re2.error as error:
+        print(f"The regular expression `{pattern}` is invalid: {error.args[0].decode(errors='replace')}.")
+    except UnicodeEncodeError:
+        print(f"The regular expression `{pattern}` is invalid: it is not Unicode text.")
     else:
         print(f"The regular expression `{pattern}` is valid.")
 
