@@ -188,6 +188,14 @@ class Groups:
         self.generations[group] = joined.member_epoch
         return joined
 
+    def say_that_members_live(self) -> None:
+        """Those of the groups of KIP-848 are given up after 45 s without a word; the others have ten minutes."""
+        for group in ("modern", "modern-static"):
+            alive = ConsumerGroupHeartbeatRequest(
+                group_id=named(group), member_id=self.members[group], member_epoch=self.generations[group]
+            )
+            assert self.connection.call(alive, 1).error_code == ErrorCode.NONE
+
     # -- asking -----------------------------------------------------------------------------------------------------
 
     def answer_to(self, request: Request, version: int) -> Any:

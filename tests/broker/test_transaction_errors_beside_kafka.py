@@ -88,6 +88,8 @@ def _committers(version: int) -> Iterator[tuple[str, str | None, int | None, str
 @pytest.mark.parametrize("version", range(6))
 def test_who_may_commit_offsets_in_a_transaction(both: Both, version: int) -> None:
     differences: dict[str, dict[str, Any]] = {}
+    for transactions in both:
+        transactions.groups.say_that_members_live()
     for group, member, generation, instance_id in _committers(version):
         told = []
         for transactions in both:

@@ -121,12 +121,15 @@ def run_kills(
     *,
     seconds: float,
     kills: int = 0,
+    records: int = 0,
     producers: int,
     partitions: int,
     records_per_second: int,
     seed: int,
 ) -> Tally:
-    """Kill the broker at random moments for so long, and so often at least, then check every record that was acknowledged."""
+    """Kill the broker at random moments for so long, so often and while so many records are written at least, then check
+    every record that was acknowledged.
+    """
     chance = random.Random(seed)
     tally = Tally()
     with BrokerProcess(data_dir, options=OPTIONS) as broker:
@@ -139,7 +142,11 @@ def run_kills(
             load.start()
         try:
             deadline = time.monotonic() + seconds
-            while time.monotonic() < deadline or tally.kills < kills:
+            while (
+                time.monotonic() < deadline
+                or tally.kills < kills
+                or sum(load.acknowledged for load in loads) < records
+            ):
                 if any(load.errors for load in loads):
                     break
                 _kill_and_start(broker, chance, tally)

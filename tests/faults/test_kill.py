@@ -16,6 +16,7 @@ def test_acknowledged_records_survive_kills(tmp_path: Path) -> None:
         tmp_path / "data",
         seconds=6,
         kills=6,
+        records=30_000,  # more than a segment of 1 MiB a partition
         producers=3,
         partitions=4,
         records_per_second=15_000,
