@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from stoker import Broker
 from tests.faults.broker_process import BrokerProcess
@@ -69,6 +70,22 @@ def test_what_is_queued_is_sent_before_it_ends(tmp_path: Path, number: signal.Si
             assert producer.wait(30) == code
         assert consumer.get_watermark_offsets(TopicPartition("orders", 0), timeout=10) == (0, 2)
         consumer.close()
+
+
+def test_a_record_that_is_refused_is_told_of_while_it_waits_for_others(address: str) -> None:
+    """By the broker, which has a limit that the producer does not know of."""
+    command = [sys.executable, "-m", "stoker.kafka_tools", "kafka-console-producer.sh", "--bootstrap-server", address]
+    admin = AdminClient({"bootstrap.servers": address})
+    (made,) = admin.create_topics([NewTopic("small", 1, config={"max.message.bytes": "100"})]).values()
+    made.result()
+    with subprocess.Popen([*command, "--topic", "small"], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as producer:
+        assert producer.stdin is not None
+        assert producer.stderr is not None
+        producer.stdin.write(b"x" * 1000 + b"\n")
+        producer.stdin.flush()
+        assert b"Error when sending message to topic small" in producer.stderr.readline(), "and its input is open"
+        producer.stdin.close()
+        assert producer.wait(30) == 0
 
 
 def test_a_separator_that_is_no_pattern_is_told_of(address: str) -> None:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from stoker.errors import StokerError
@@ -19,7 +20,6 @@ _READER: Final = "org.apache.kafka.tools.LineMessageReader"
 _LOGGER: Final = "org.apache.kafka.clients.producer.internals.ErrorLoggingCallback"
 _DELIVERY_MS: Final = "120000"
 _WAIT_SECONDS: Final = 0.1
-_BETWEEN_POLLS: Final = 1000
 _BATCH_AND_RECORD_OVERHEAD: Final = 61 + 21
 DEFAULT_MAX_REQUEST_SIZE: Final = "1048576"
 
@@ -83,6 +83,9 @@ def _produce(options: ConsoleProducerOptions, reader: LineReader, signals: Signa
         max_request_size=int(properties["max.request.size"]),
         is_synchronous=options.given.has(options.sync),
     )
+    finished = Event()
+    teller = Thread(target=_tell_of_failures, args=(producer, finished), daemon=True)
+    teller.start()
     try:
         try:
             for record in reader.records(_lines()):
@@ -91,7 +94,15 @@ def _produce(options: ConsoleProducerOptions, reader: LineReader, signals: Signa
             signals.hold()
     finally:  # even if one came just before it was held
         sending.finish()
+    finished.set()
+    teller.join()
     signals.release()
+
+
+def _tell_of_failures(producer: "Producer", finished: Event) -> None:
+    """Also while nothing comes from standard input: librdkafka calls back only whoever asks it."""
+    while not finished.wait(_WAIT_SECONDS):
+        producer.poll(0)
 
 
 class _Sending:
@@ -111,7 +122,6 @@ class _Sending:
         self._is_valid = is_valid
         self._max_request_size = max_request_size
         self._is_synchronous = is_synchronous
-        self._sent = 0
         self._failure: JavaError | None = None
 
     def send(self, record: dict[str, Any]) -> None:
@@ -131,13 +141,10 @@ class _Sending:
                 break
             except BufferError:
                 self._producer.poll(_WAIT_SECONDS)
-        self._sent += 1
         if self._is_synchronous:
             self._producer.flush()
             if self._failure is not None:
                 raise _executing(self._failure)
-        elif self._sent % _BETWEEN_POLLS == 0:
-            self._producer.poll(0)
         if self._errors.fatal is not None:
             raise JavaError("org.apache.kafka.common.KafkaException", self._errors.fatal.str())
 
