@@ -193,6 +193,14 @@ def apache_kafka_address() -> Iterator[str]:
         yield kafka.bootstrap_servers
 
 
+@pytest.fixture(autouse=True)
+def _active_session(request: pytest.FixtureRequest) -> None:
+    """Spark looks for what is written in Python in the session that is active in a thread: that of the test before may be another one."""
+    if "spark" in request.fixturenames:
+        session = request.getfixturevalue("spark")
+        type(session)._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     """One for all tests of a process: as `stoker.spark.session()` makes it, with two cores on any machine."""
