@@ -143,9 +143,7 @@ def run_kills(
         try:
             deadline = time.monotonic() + seconds
             while (
-                time.monotonic() < deadline
-                or tally.kills < kills
-                or sum(load.acknowledged for load in loads) < records
+                time.monotonic() < deadline or tally.kills < kills or sum(load.acknowledged for load in loads) < records
             ):
                 if any(load.errors for load in loads):
                     break
