@@ -57,7 +57,7 @@ COLLECTED = pytest.StashKey[list[pytest.Item]]()
 """All tests of the files that were named, those that are left out too."""
 
 SPARK_SHUFFLE_PARTITIONS = 4
-SPARK_TIMEOUT_SECONDS = 300
+SPARK_TIMEOUT_SECONDS = 900
 """Far more than any test needs, but on a machine that is busy with something else. A test that is interrupted while it talks
 to the JVM leaves the session unusable for all that come after it."""
 

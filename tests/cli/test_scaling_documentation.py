@@ -43,7 +43,6 @@ def written_anew(page: str) -> str:
         return replayed(guide, _NO_BROKER, Path(directory)) + heading + rest
 
 
-@pytest.mark.timeout(120)
 def test_output_is_real() -> None:
     page = PAGE.read_text()
     assert written_anew(page).splitlines() == page.splitlines()

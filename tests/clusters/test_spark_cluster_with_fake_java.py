@@ -20,7 +20,7 @@ JAVA: Final = f"#!{sys.executable}\nimport sys; sys.exit('no such class')\n"
 
 
 @pytest.fixture
-def spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SparkCluster:
+def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SparkCluster:
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text(JAVA)
@@ -34,21 +34,21 @@ def plan(web_port: int, workers: int = 2) -> SparkPlan:
     return SparkPlan(master_port=20_000, web_port=web_port, worker_ports=ports, cores=1, memory="1g")
 
 
-def test_a_first_up_that_cannot_be_started(spark: SparkCluster) -> None:
+def test_a_first_up_that_cannot_be_started(local: SparkCluster) -> None:
     with pytest.raises(CannotStart, match=r"(?s)the master ended as soon as it was started.*no such class"):
-        spark.up(2, port=ANY_PORT, web_port=ANY_PORT)
-    assert not spark.exists
-    assert "no such class" in (spark.directory / "master" / "server.log").read_text()
+        local.up(2, port=ANY_PORT, web_port=ANY_PORT)
+    assert not local.exists
+    assert "no such class" in (local.directory / "master" / "server.log").read_text()
 
 
-def test_a_change_that_cannot_be_started(spark: SparkCluster) -> None:
+def test_a_change_that_cannot_be_started(local: SparkCluster) -> None:
     """The cluster is what it was."""
     before = plan(20_010)
-    spark.directory.mkdir()
-    before.write(spark.directory)
+    local.directory.mkdir()
+    before.write(local.directory)
     with pytest.raises(CannotStart):
-        spark.up(20)
-    assert spark.plan == before
+        local.up(20)
+    assert local.plan == before
 
 
 class Page(BaseHTTPRequestHandler):

@@ -10,7 +10,7 @@ from stoker.demo.platform import DemoFailed
 from stoker.demo.show import Demo
 from tests.faults.stoker_process import STOKER
 
-LONGEST_SECONDS: Final = 280.0
+LONGEST_SECONDS: Final = 900.0
 
 
 @pytest.mark.spark

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "command",
     [["ruff", "check"], ["ruff", "format", "--check"], ["lint-imports"], ["mypy"]],

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NOON: Final = 1_700_006_400_000
-PATIENCE_SECONDS: Final = 240.0
+PATIENCE_SECONDS: Final = 400.0
 SCRIPT: Final = """
 import sys, time
 from pathlib import Path

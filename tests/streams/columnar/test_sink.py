@@ -137,7 +137,9 @@ def by_spark() -> Iterator[None]:
         yield
 
 
-STAGES: Final[list[tuple[str, range, dict[str, int | None], frozenset[str]]]] = [
+Stages = list[tuple[str, range, dict[str, int | None], frozenset[str]]]
+
+STAGES: Final[Stages] = [
     ("table and orders", range(150), {f"customer-{each}": each % 4 for each in range(8)}, COLUMNAR - OF_TABLE),
     ("table", range(0), {"customer-0": None, "customer-1": 3, "customer-9": 2}, frozenset()),
     ("orders after the table has changed", range(150, 300), {}, COLUMNAR),
@@ -145,12 +147,17 @@ STAGES: Final[list[tuple[str, range, dict[str, int | None], frozenset[str]]]] = 
 ]
 
 
-def test_what_is_written_is_what_spark_writes(records: Records, spark: "SparkSession", tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "stages", [STAGES[::2], pytest.param(STAGES, marks=[pytest.mark.soak, pytest.mark.timeout(0)])], ids=["two", "all"]
+)
+def test_what_is_written_is_what_spark_writes(
+    records: Records, spark: "SparkSession", tmp_path: Path, stages: Stages
+) -> None:
     """Keys, values, times, headers and partitions, byte for byte, while the table changes and rests; and the same is counted."""
     shop = Shop(records=records, spark=spark, place=tmp_path, prefix="columnar")
     records.create("columnar-orders", "columnar-customers", partitions=2)
     statuses = []
-    for number, (stage, orders, customers, expected) in enumerate(STAGES):
+    for number, (stage, orders, customers, expected) in enumerate(stages):
         shop.send_customers(customers, number * 1000)
         shop.send_orders(orders)
         with watched() as taken:
@@ -174,7 +181,7 @@ def test_what_is_written_is_what_spark_writes(records: Records, spark: "SparkSes
         slow.stores,
         slow.lag,
     )
-    count = sum(len(orders) for _, orders, _, _ in STAGES)
+    count = sum(len(orders) for _, orders, _, _ in stages)
     assert fast.rows["columnar-orders"] == count
     assert fast.dead_letters["columnar-orders"] == sum(shop.written("fast", "bad").values())
     assert fast.lag == {"columnar-orders": 0, "columnar-customers": 0}

@@ -50,10 +50,10 @@ CASES: list[tuple[str, SqlType, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "kind", "spark"), CASES, ids=[text for text, _, _ in CASES])
-def test_types(text: str, kind: SqlType, spark: str) -> None:
+@pytest.mark.parametrize(("text", "kind", "in_spark"), CASES, ids=[text for text, _, _ in CASES])
+def test_types(text: str, kind: SqlType, in_spark: str) -> None:
     assert parse_type(text) == kind
-    assert to_spark_type(kind) == spark
+    assert to_spark_type(kind) == in_spark
     assert parse_type(str(kind)) == kind
 
 
