@@ -42,9 +42,13 @@ def committed(broker_address: str) -> Committed:
     """The committed values of a topic, when no transaction on it is open any more."""
     client = ConfluentTransactions(broker_address)
 
+    def ends(topic: str) -> tuple[int, int]:
+        """Both of one moment: markers that are still on their way move them."""
+        return client.end(topic, isolation="read_uncommitted"), client.end(topic, isolation="read_committed")
+
     def ask(topic: str) -> list[str]:
-        end = client.end(topic, isolation="read_uncommitted")
-        assert eventually(lambda: client.end(topic, isolation="read_committed"), end.__eq__) == end
+        last, stable = eventually(lambda: ends(topic), lambda each: each[0] == each[1])
+        assert last == stable
         return [value.decode() for value in client.read_to_end(topic, isolation="read_committed")]
 
     return ask
