@@ -13,7 +13,7 @@ from tests.clients.drivers.java import compiled
 from tests.clients.drivers.kafkajs import DIRECTORY as KAFKAJS_DIRECTORY
 
 HEARTBEAT_MS = 100
-CONSUMER_SESSION_MS = 6_000
+CONSUMER_SESSION_MS = 10_000
 """The session time-out of all members that speak the consumer protocol: there it is the broker's to set."""
 
 BROKER_SETTINGS = {
