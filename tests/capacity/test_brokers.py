@@ -16,7 +16,9 @@ def test_disk_is_retention_times_ingest_times_copies() -> None:
     assert plan["cluster", "data"].value == pytest.approx(1.05e12)
     assert plan["cluster", "data"].formula == "579 KB/s x 7 d x 3 copies"
     assert plan["cluster", "brokers"].value == 3
-    assert plan["each broker", "disk"].value * 0.75 == pytest.approx(350e9)
+    active = plan["cluster", "active segments"].value
+    assert plan["each broker", "disk"].value * 0.75 == pytest.approx(350e9 + active / 3)
+    assert active == pytest.approx(plan["cluster", "partitions"].value * 3 * 2**30)
 
 
 @pytest.mark.acceptance("S002")

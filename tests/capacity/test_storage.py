@@ -3,7 +3,7 @@
 import pytest
 
 from stoker.capacity import ImpossiblePlan, Load
-from stoker.capacity.storage import changelogs, data, disk, state
+from stoker.capacity.storage import active_segments, changelogs, data, disk, state
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,29 @@ from stoker.capacity.storage import changelogs, data, disk, state
 )
 def test_data(load: Load, expected: float) -> None:
     assert data(load).value == pytest.approx(expected)
-    assert disk(load).value == pytest.approx(expected / 0.75)
+    kept = expected + active_segments(load, 2).value
+    assert disk(load, 2).value == pytest.approx(kept / 0.75)
+
+
+@pytest.mark.parametrize(
+    ("load", "partitions", "expected", "formula"),
+    [
+        # An hour is kept, and up to seven days of it, as Kafka 4.3 does not end a segment of 605 MB earlier.
+        (Load(throughput=1e6, retention_seconds=3600.0), 1000, 3 * 7 * 86_400 * 1e6, "3,000 replicas x 605 MB in 7 d"),
+        (Load(throughput=2e7, topics=200), 2000, 6000 * 2**30, "6,000 replicas x the 1 GiB of segment.bytes"),
+        (
+            Load(throughput=1e6, retention_seconds=None, keys=10),
+            1,
+            3 * 2**30,
+            "3 replicas x the 1 GiB of segment.bytes",
+        ),
+    ],
+    ids=["slow", "fast", "compacted"],
+)
+def test_only_whole_segments_are_deleted(load: Load, partitions: int, expected: float, formula: str) -> None:
+    found = active_segments(load, partitions)
+    assert found.value == pytest.approx(expected)
+    assert found.formula.startswith(formula)
 
 
 def test_state() -> None:

@@ -7,7 +7,7 @@ from stoker.capacity.figure import Demand, Figure, Unit, at_least, counted, deci
 from stoker.capacity.load import SEGMENT_BYTES, Load
 from stoker.capacity.machines import CACHE_SECONDS, DISK_FILL, ELECTION_SECONDS, HEAP_BYTES, Machines
 from stoker.capacity.measured import KAFKA_FETCHED, KAFKA_PRODUCED
-from stoker.capacity.storage import data, disk
+from stoker.capacity.storage import active_segments, data, disk
 
 _FILES_OF_A_SEGMENT: Final = 3
 """Its log and two indexes."""
@@ -29,11 +29,12 @@ def cores(load: Load) -> float:
     return (network_in(load) * KAFKA_PRODUCED.value + network_out(load) * KAFKA_FETCHED.value) / 1e9
 
 
-def demands_of_load(load: Load, machines: Machines) -> tuple[Demand, ...]:
-    """What does not depend on the number of partitions. Rates must be carried while brokers are down; a disk that is down stays full."""
+def demands_of_load(load: Load, machines: Machines, partitions: int) -> tuple[Demand, ...]:
+    """What hardly depends on the number of partitions. Rates must be carried while brokers are down; a disk that is down stays full."""
     written, out, factor = network_in(load), network_out(load), f"x {machines.headroom:g}"
     spare = f" + {load.failures} that may fail" if load.failures else ""
     peak = shown_rate(load.written_at_peak)
+    bought = disk(load, partitions)
 
     def while_down(name: str, quotient: float, formula: str) -> Demand:
         return Demand(name=name, count=at_least(quotient) + load.failures, formula=formula + spare)
@@ -42,8 +43,8 @@ def demands_of_load(load: Load, machines: Machines) -> tuple[Demand, ...]:
         Demand(name="copies", count=load.replication_factor, formula="each copy on a broker of its own"),
         Demand(
             name="disk",
-            count=at_least(disk(load).value / machines.broker_disk),
-            formula=f"{disk(load).shown} / {shown_bytes(machines.broker_disk)}",
+            count=at_least(bought.value / machines.broker_disk),
+            formula=f"{bought.shown} / {shown_bytes(machines.broker_disk)}",
         ),
         while_down(
             "disk writes",
@@ -79,8 +80,8 @@ def demands_of_load(load: Load, machines: Machines) -> tuple[Demand, ...]:
 def brokers(load: Load, machines: Machines, partitions: int) -> Figure:
     replicas = partitions * load.replication_factor
     demands = (
-        *demands_of_load(load, machines),
-        _whole_replicas(load, machines, replicas),
+        *demands_of_load(load, machines, partitions),
+        _whole_replicas(load, machines, partitions),
         Demand(
             name="replicas",
             count=at_least(replicas / machines.partitions_per_broker),
@@ -98,9 +99,10 @@ def brokers(load: Load, machines: Machines, partitions: int) -> Figure:
     )
 
 
-def _whole_replicas(load: Load, machines: Machines, replicas: int) -> Demand:
+def _whole_replicas(load: Load, machines: Machines, partitions: int) -> Demand:
     """A replica is on one disk, so a disk that has room for two and a half has two."""
-    of_a_replica = disk(load).value / replicas
+    replicas = partitions * load.replication_factor
+    of_a_replica = disk(load, partitions).value / replicas
     on_a_broker = max(1, math.floor(machines.broker_disk / of_a_replica * (1 + 1e-9)))
     return Demand(
         name="whole replicas",
@@ -137,8 +139,9 @@ def each_broker(load: Load, machines: Machines, partitions: int, brokers: int) -
     replicas = math.ceil(partitions * load.replication_factor / brokers)
     leaders = math.ceil(partitions / brokers)
     cache = network_in(load) / alive * CACHE_SECONDS
-    of_a_replica = data(load).value / (partitions * load.replication_factor)
-    kept = replicas * of_a_replica
+    copies = partitions * load.replication_factor
+    of_a_replica = (data(load).value + active_segments(load, partitions).value) / copies
+    kept, whole = replicas * of_a_replica, replicas * data(load).value / copies
     elections = tuple(shown(leaders * each, Unit.SECONDS) for each in ELECTION_SECONDS)
     carried = min(machines.broker_write, machines.broker_network) / machines.headroom
 
@@ -186,9 +189,9 @@ def each_broker(load: Load, machines: Machines, partitions: int, brokers: int) -
         ),
         figure(
             "open files",
-            open_files(kept, replicas),
+            open_files(whole, replicas),
             Unit.COUNT,
-            f"({shown_bytes(kept)} / 1 GiB segments + {replicas:,} active ones) x {_FILES_OF_A_SEGMENT} files",
+            f"({shown_bytes(whole)} / 1 GiB segments + {replicas:,} active ones) x {_FILES_OF_A_SEGMENT} files",
         ),
         *(from_other_copies if load.replication_factor > 1 else ()),
         figure(

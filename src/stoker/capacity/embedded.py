@@ -9,7 +9,7 @@ from stoker.capacity.storage import disk
 ENOUGH = "enough"
 
 
-def embedded(load: Load, machines: Machines) -> Figure:
+def embedded(load: Load, machines: Machines, partitions: int) -> Figure:
     """How much of its one core the load takes, and what speaks against it, if anything does: cores, disk, disk writes, network or copies."""
     out = _out(load)
     busy = (load.written_at_peak * STOKER_PRODUCED.value + out * STOKER_FETCHED.value) / 1e9
@@ -20,14 +20,14 @@ def embedded(load: Load, machines: Machines) -> Figure:
         unit=Unit.CORES,
         formula=f"{shown_rate(load.written_at_peak)} x {STOKER_PRODUCED.value:g} s/GB"
         f" + {shown_rate(out)} x {STOKER_FETCHED.value:g} s/GB",
-        decided_by=_obstacle(load, machines, busy),
+        decided_by=_obstacle(load, machines, partitions, busy),
     )
 
 
-def _obstacle(load: Load, machines: Machines, busy: float) -> str:
+def _obstacle(load: Load, machines: Machines, partitions: int, busy: float) -> str:
     if busy * machines.headroom > 1:
         return "cores"
-    if disk(load).value / load.replication_factor > machines.broker_disk:
+    if disk(load, partitions).value / load.replication_factor > machines.broker_disk:
         return "disk"
     if load.written_at_peak * machines.headroom > machines.broker_write:
         return "disk writes"

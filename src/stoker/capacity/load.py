@@ -13,6 +13,8 @@ LARGEST: Final = 1e18
 """Of any number that is given: an exabyte, a thousand million years."""
 SEGMENT_BYTES: Final = 1_073_741_824
 """Kafka's default of segment.bytes."""
+ROLL_SECONDS: Final = 7 * DAY_SECONDS
+"""Kafka's default of segment.ms."""
 
 
 class ImpossiblePlan(StokerError):

@@ -45,7 +45,7 @@ def per_topic(load: Load, total: int) -> int:
 def fullest_disk(load: Load, partitions: int, brokers: int) -> float:
     """What the broker with most replicas needs: replicas are whole."""
     replicas = partitions * load.replication_factor
-    return math.ceil(replicas / brokers) * disk(load).value / replicas
+    return math.ceil(replicas / brokers) * disk(load, partitions).value / replicas
 
 
 def _even_disks(load: Load, machines: Machines, brokers: int, least: int) -> Demand:

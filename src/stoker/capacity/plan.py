@@ -7,10 +7,10 @@ from stoker.capacity.embedded import embedded
 from stoker.capacity.figure import Figure, deciding
 from stoker.capacity.load import Load
 from stoker.capacity.machines import Machines
-from stoker.capacity.partitions import partitions
+from stoker.capacity.partitions import partitions, per_topic
 from stoker.capacity.processing import registry, spark
 from stoker.capacity.remarks import remarks
-from stoker.capacity.storage import data, disk
+from stoker.capacity.storage import active_segments, data, disk
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,19 +29,21 @@ def planned(load: Load, machines: Machines) -> Plan:
 
     First the brokers that the load needs, as each should lead a partition; then the partitions; then the brokers that these need.
     """
-    of_load = deciding(demands_of_load(load, machines)).count
+    of_load = deciding(demands_of_load(load, machines, per_topic(load, 1) * load.topics)).count
     topics = partitions(load, machines, of_load)
-    machines_of_kafka = brokers(load, machines, int(topics.value))
+    count = int(topics.value)
+    machines_of_kafka = brokers(load, machines, count)
     figures = (
         topics,
         machines_of_kafka,
         data(load),
-        disk(load),
+        active_segments(load, count),
+        disk(load, count),
         *cluster(load),
-        *each_broker(load, machines, int(topics.value), int(machines_of_kafka.value)),
-        embedded(load, machines),
+        *each_broker(load, machines, count, int(machines_of_kafka.value)),
+        embedded(load, machines, count),
         *spark(load, machines),
-        *registry(load, machines, int(topics.value)),
+        *registry(load, machines, count),
     )
     return Plan(
         load=load, machines=machines, figures=figures, remarks=tuple(remarks(load, machines, _by_name(figures)))

@@ -5,12 +5,13 @@ from typing import Final
 
 from stoker.capacity.embedded import ENOUGH
 from stoker.capacity.figure import Figure, counted, shown_bytes, shown_rate
-from stoker.capacity.load import SEGMENT_BYTES, Load
+from stoker.capacity.load import Load
 from stoker.capacity.machines import Machines
 
 _USUAL_PARTITIONS: Final = (10, 100)
 _MANY_PARTITIONS: Final = 1000
 _LARGE_RECORD: Final = 100_000
+_MUCH: Final = 0.25
 _OPEN_FILES: Final = 65_536
 """The usual ulimit -n of a broker."""
 _LONG_REBUILD_SECONDS: Final = 86_400
@@ -103,12 +104,11 @@ def _on_brokers(load: Load, machines: Machines, figures: dict[tuple[str, str], F
             f"{files.shown} open files on a broker: raise its limit (ulimit -n) above the usual {_OPEN_FILES:,}, and "
             "vm.max_map_count, as indexes are mapped; or take a larger segment.bytes."
         )
-    unfilled = figures["cluster", "partitions"].value * load.replication_factor * SEGMENT_BYTES
-    free = figures["cluster", "disk"].value - figures["cluster", "data"].value
-    if unfilled > free and load.written * 7 * 86_400 > figures["cluster", "partitions"].value * SEGMENT_BYTES:
+    active, kept = figures["cluster", "active segments"], figures["cluster", "data"]
+    if active.value > kept.value * _MUCH:
         yield (
-            f"Segments that are not full yet may take {shown_bytes(unfilled)}, and {shown_bytes(free)} are free: only whole "
-            "segments are deleted. Take a smaller segment.bytes or segment.ms."
+            f"Segments that are not whole yet take {active.shown} beside {kept.shown} of data, for only whole ones are deleted: "
+            "fewer partitions, or a smaller segment.ms or segment.bytes, save that."
         )
     rebuild = figures.get(("each broker", "time to fill it anew"))
     if rebuild is not None and rebuild.value > _LONG_REBUILD_SECONDS:

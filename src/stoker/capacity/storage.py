@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from stoker.capacity.figure import Figure, Unit, shown, shown_bytes, shown_rate
-from stoker.capacity.load import Load
+from stoker.capacity.figure import Figure, Unit, counted, shown, shown_bytes, shown_rate
+from stoker.capacity.load import ROLL_SECONDS, SEGMENT_BYTES, Load
 from stoker.capacity.machines import DISK_FILL
 
 _DIRTY: Final = 2
@@ -28,11 +28,31 @@ def data(load: Load) -> Figure:
     return Figure(part="cluster", name="data", value=value, unit=Unit.BYTES, formula=formula)
 
 
-def disk(load: Load) -> Figure:
+def active_segments(load: Load, partitions: int) -> Figure:
+    """What is kept longer than it has to be: only whole segments are deleted, and compacted.
+
+    A segment is whole at segment.bytes or after segment.ms, whichever comes first.
+    """
+    replicas = partitions * load.replication_factor
+    written = load.written / partitions * ROLL_SECONDS
+    largest = (
+        "the 1 GiB of segment.bytes" if written > SEGMENT_BYTES else f"{shown_bytes(written)} in 7 d of segment.ms"
+    )
+    return Figure(
+        part="cluster",
+        name="active segments",
+        value=replicas * min(SEGMENT_BYTES, written),
+        unit=Unit.BYTES,
+        formula=f"{counted(replicas, 'replica')} x {largest}",
+    )
+
+
+def disk(load: Load, partitions: int) -> Figure:
     """What must be bought for it, so that nobody is woken."""
-    kept = data(load)
-    formula = f"{kept.shown} / {DISK_FILL:g}, where the alert is"
-    return Figure(part="cluster", name="disk", value=kept.value / DISK_FILL, unit=Unit.BYTES, formula=formula)
+    kept, active = data(load), active_segments(load, partitions)
+    formula = f"({kept.shown} + {active.shown}) / {DISK_FILL:g}, where the alert is"
+    value = (kept.value + active.value) / DISK_FILL
+    return Figure(part="cluster", name="disk", value=value, unit=Unit.BYTES, formula=formula)
 
 
 def state(load: Load) -> float:
