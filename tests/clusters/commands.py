@@ -18,8 +18,8 @@ _ANY_PORT: Final = re.compile(r" --(web-)?port 0\b")
 _VARIES: Final = re.compile(r"\d[\d.]*")
 """Ports, pids, sizes, times, and which node is the controller, and so the last to be restarted."""
 
-_REMARK: Final = re.compile(r"  \S")
-"""What is still waited for, on a machine that is busy."""
+_REMARK: Final = re.compile(r"  \S|Node \d does not end by itself")
+"""What is still waited for, on a machine that is busy, or was waited for in vain."""
 
 
 class Said(NamedTuple):

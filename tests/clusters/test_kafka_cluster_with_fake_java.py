@@ -8,9 +8,10 @@ from typing import Final
 
 import pytest
 
+from stoker.client.admin.topics import Partition
 from stoker.clusters import KafkaCluster
 from stoker.clusters.directories import changing
-from stoker.clusters.errors import CannotStart, NotInTime, UnusableDirectory
+from stoker.clusters.errors import CannotStart, NodeState, NotInTime, UnusableDirectory
 from stoker.clusters.kafka_node import KafkaNode
 from stoker.clusters.kafka_plan import KafkaPlan
 from stoker.clusters.kafka_status import Replication
@@ -49,7 +50,7 @@ def kafka(tmp_path: Path, commands: Commands, monkeypatch: pytest.MonkeyPatch) -
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setattr(
-        KafkaNode, "_is_ready", lambda node: f"ready {node.daemon.pid}\n" in node.daemon.log_file.read_text()
+        KafkaNode, "is_ready", lambda node: f"ready {node.daemon.pid}\n" in node.daemon.log_file.read_text()
     )
     cluster = KafkaCluster(commands.home / "stoker" / "cluster")
     yield cluster
@@ -120,6 +121,19 @@ def test_a_change_that_cannot_be_started(kafka: KafkaCluster, jars: Path) -> Non
     assert (kafka.node(1).data / "orders-0").exists()
 
 
+def test_options_of_the_environment(kafka: KafkaCluster, jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """KAFKA_OPTS is for each JVM, as with Kafka's own scripts; one that cannot be read is refused by its name."""
+    monkeypatch.setenv("KAFKA_OPTS", "-Dgreeting='good morning' -Xss1m")
+    kafka.up(2, port=ANY_PORT, jars=jars)
+    for node in kafka.nodes():
+        command = Path(f"/proc/{node.daemon.pid}/cmdline").read_text().split("\0")
+        assert {"-Dgreeting=good morning", "-Xss1m"} <= set(command)
+    kafka.down()
+    monkeypatch.setenv("KAFKA_OPTS", "-Dgreeting='good")
+    with pytest.raises(CannotStart, match=r"KAFKA_OPTS is .*No closing quotation"):
+        kafka.up()
+
+
 def test_ctrl_c_keeps_the_plan(kafka: KafkaCluster, jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is no fault of what was wanted; the next `up` goes on with it."""
 
@@ -167,11 +181,130 @@ def test_nodes_with_data_that_take_longer_go_on_starting(
     kafka.up()
 
 
+def test_growth_while_another_node_recovers(kafka: KafkaCluster, jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The new node is ready, and may have replicas by now; node 2 takes longer: both go on, and the plan has them."""
+    kafka.up(3, port=ANY_PORT, jars=jars)
+    kafka.node(2).daemon.kill()
+    is_ready = KafkaNode.is_ready
+    with monkeypatch.context() as patched:
+        patched.setattr(KafkaNode, "is_ready", lambda node: node.number != 2 and is_ready(node))
+        with pytest.raises(NotInTime, match="node 2 is not ready yet"):
+            kafka.up(4, seconds=1.0)
+    assert all(node.is_running for node in kafka.nodes())
+    assert kafka.plan.brokers == 4
+    assert kafka.node(4).is_formatted
+
+
+def test_a_new_node_that_serves_keeps_its_data(
+    kafka: KafkaCluster, jars: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another new one cannot be started: what serves already may have replicas."""
+    kafka.up(1, port=ANY_PORT, jars=jars)
+    start = KafkaNode.start
+
+    def start_but_the_third(node: KafkaNode) -> None:
+        start(node)
+        if node.number == 3:
+            node.daemon.kill()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(KafkaNode, "start", start_but_the_third)
+        with pytest.raises(CannotStart, match="node 3 ended as soon as it was started"):
+            kafka.up(3)
+    assert kafka.plan.brokers == 3
+    assert [node.is_running for node in kafka.nodes()] == [True, True, False]
+
+
+def test_growth_says_who_runs_with_old_settings(kafka: KafkaCluster, jars: Path, commands: Commands) -> None:
+    """One replica was the default of one broker; with three it is three, once the controller has been restarted."""
+    kafka.up(1, port=ANY_PORT, jars=jars)
+    said: list[str] = []
+    KafkaCluster(kafka.directory, say=said.append).up(3)
+    assert said[-1] == (
+        "Still with the settings of before, such as how many replicas a new topic has: node 1. "
+        "`stoker cluster roll` restarts them with those of 3 brokers."
+    )
+    said.clear()
+    KafkaCluster(kafka.directory, say=said.append).up(4)
+    assert "Still with" not in "".join(said)
+
+
+class SlowToBeInSync:
+    """What the brokers of a cluster tell, of which a node that was restarted is out of sync for some looks."""
+
+    def __init__(self, kafka: KafkaCluster, looks: int) -> None:
+        self._kafka, self._looks = kafka, looks
+        self._pids = self._running()
+        self._left = 0
+        self.restarted_while_out_of_sync: list[int] = []
+
+    def __call__(self) -> Replication:
+        running = self._running()
+        if restarted := [number for number, pid in running.items() if pid != self._pids[number]]:
+            if self._left:
+                self.restarted_while_out_of_sync += restarted
+            self._pids, self._left = running, self._looks
+        isr = (1, 2, 3) if not self._left else (1, 2)
+        self._left = max(0, self._left - 1)
+        partition = Partition(partition=0, leader=1, replicas=(1, 2, 3), isr=isr, offline=())
+        return Replication(partitions=(partition,), quorum_leader=2)
+
+    def _running(self) -> dict[int, int | None]:
+        return {node.number: node.daemon.pid for node in self._kafka.nodes()}
+
+
+def test_a_roll_waits_for_each_node_to_be_in_sync(
+    kafka: KafkaCluster, jars: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No node is restarted while a replica is missing, and the active controller comes last."""
+    kafka.up(3, port=ANY_PORT, jars=jars)
+    told = SlowToBeInSync(kafka, looks=3)
+    monkeypatch.setattr(KafkaCluster, "replication", told)
+    said: list[str] = []
+    monkeypatch.setattr("stoker.clusters.rolling._elect", lambda *_: None)
+    KafkaCluster(kafka.directory, say=said.append).roll()
+    assert told.restarted_while_out_of_sync == []
+    assert [line for line in said if line.startswith("Stopping")] == [
+        f"Stopping node {number} ..." for number in (1, 3, 2)
+    ]
+
+
+def test_a_roll_ends_where_a_node_does_not_get_in_sync(
+    kafka: KafkaCluster, jars: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nodes that are left have not been touched."""
+    kafka.up(3, port=ANY_PORT, jars=jars)
+    pids = [node.daemon.pid for node in kafka.nodes()]
+    monkeypatch.setattr(KafkaCluster, "replication", SlowToBeInSync(kafka, looks=10_000))
+    with pytest.raises(NotInTime, match="after 1 s: 1 partitions are under-replicated, 0 have no leader"):
+        kafka.roll(seconds=1.0)
+    after = [node.daemon.pid for node in kafka.nodes()]
+    assert pids[0] != after[0]
+    assert pids[1:] == after[1:]
+
+
+def test_a_roll_ends_when_another_node_does(kafka: KafkaCluster, jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing will be in sync again by itself: it says at once who is down, and leaves the others alone."""
+    kafka.up(3, port=ANY_PORT, jars=jars)
+    told = SlowToBeInSync(kafka, looks=10_000)
+
+    def replication(cluster: KafkaCluster) -> Replication:
+        found = told()
+        if not found.is_whole:
+            cluster.node(3).daemon.kill()
+        return found
+
+    monkeypatch.setattr(KafkaCluster, "replication", replication)
+    with pytest.raises(NodeState, match=r"node 3 is down meanwhile .*`stoker cluster up` starts what is down"):
+        kafka.roll()
+    assert [node.is_running for node in kafka.nodes()] == [True, True, False]
+
+
 def test_up_waits_for_nodes_that_run_already(kafka: KafkaCluster, jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An `up` before may have been cut off while they started."""
     kafka.up(2, port=ANY_PORT, jars=jars)
     with monkeypatch.context() as patched:
-        patched.setattr(KafkaNode, "_is_ready", lambda node: False)
+        patched.setattr(KafkaNode, "is_ready", lambda node: False)
         with pytest.raises(NotInTime, match="node 1 is not ready yet"):
             kafka.up(seconds=0.3)
     assert all(node.is_running for node in kafka.nodes())

@@ -11,7 +11,8 @@ from typing import Final
 import pytest
 
 from stoker.clusters import SparkCluster
-from stoker.clusters.errors import CannotStart
+from stoker.clusters.daemon import Daemon
+from stoker.clusters.errors import CannotStart, NotInTime
 from stoker.clusters.local_cluster import ANY_PORT
 from stoker.clusters.spark_plan import SparkPlan
 from stoker.clusters.spark_status import master_page
@@ -49,6 +50,15 @@ def test_a_change_that_cannot_be_started(local: SparkCluster) -> None:
     with pytest.raises(CannotStart):
         local.up(20)
     assert local.plan == before
+
+
+def test_a_master_that_is_never_ready(local: SparkCluster, tmp_path: Path) -> None:
+    """It is given up when the time is over, and does not run on."""
+    (tmp_path / "bin" / "java").write_text(f"#!{sys.executable}\nimport threading; threading.Event().wait()\n")
+    with pytest.raises(NotInTime, match=r"the master was not ready in time"):
+        local.up(2, port=ANY_PORT, web_port=ANY_PORT, seconds=0.5)
+    assert Daemon(local.directory / "master", "the master").pid is None
+    assert not local.exists
 
 
 class Page(BaseHTTPRequestHandler):

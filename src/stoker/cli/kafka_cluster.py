@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from stoker.cli.cluster_options import HIGHEST_PORT, Timeout
 from stoker.cli.failure import wrong_usage
 from stoker.cli.key_values import parse_key_values
 from stoker.cli.noun import examples, noun
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 application = noun("cluster", "Run an Apache Kafka cluster on this machine.")
 
-_HIGHEST_PORT: Final = 65535
 _MOST_BROKERS: Final = 32
 
 DataDir = Annotated[
@@ -26,10 +26,6 @@ DataDir = Annotated[
     typer.Option(
         "--data-dir", "-d", metavar="DIR", help="Where the cluster is kept; else $XDG_STATE_HOME/stoker/cluster."
     ),
-]
-Timeout = Annotated[
-    float,
-    typer.Option("--timeout", min=1.0, metavar="SECONDS", help="How long to wait until all that is started is ready."),
 ]
 Node = Annotated[int, typer.Argument(metavar="N", help="The number of the node, from 1 on.")]
 
@@ -53,7 +49,7 @@ def up(
             "--port",
             "-p",
             min=0,
-            max=_HIGHEST_PORT,
+            max=HIGHEST_PORT,
             metavar="N",
             show_default="9092",
             help="Of the first broker, the next ones follow it; 0: free ones.",

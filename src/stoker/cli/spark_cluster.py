@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from stoker.cli.cluster_options import HIGHEST_PORT, Timeout
 from stoker.cli.failure import wrong_usage
 from stoker.cli.noun import examples, noun
 from stoker.cli.output import Json, Yes, confirm, print_json, print_table, say, shown_bytes
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 application = noun("spark", "Run a Spark cluster on this machine.")
 
-_HIGHEST_PORT: Final = 65535
 _MOST_WORKERS: Final = 64
 _MEMORY: Final = re.compile(r"\d+[mMgG]")
 
@@ -49,7 +49,7 @@ def up(
             "--port",
             "-p",
             min=0,
-            max=_HIGHEST_PORT,
+            max=HIGHEST_PORT,
             metavar="N",
             show_default="7077",
             help="Of the master; 0: a free one.",
@@ -60,12 +60,13 @@ def up(
         typer.Option(
             "--web-port",
             min=0,
-            max=_HIGHEST_PORT,
+            max=HIGHEST_PORT,
             metavar="N",
             show_default="7080",
             help="Of the master's web page; 0: a free one.",
         ),
     ] = None,
+    timeout: Timeout = 300.0,
     json: Json = False,
 ) -> None:
     """Start Spark's standalone master and workers on this machine, or those of them that are down.
@@ -76,7 +77,7 @@ def up(
     if memory is not None and not _MEMORY.fullmatch(memory):
         wrong_usage(f"--memory {memory}: the form is a number with m or g behind it, such as 1g")
     cluster = _cluster(data_dir)
-    cluster.up(workers, cores=cores, memory=memory, port=port, web_port=web_port)
+    cluster.up(workers, cores=cores, memory=memory, port=port, web_port=web_port, seconds=timeout)
     plan = cluster.plan
     if json:
         print_json({"master": plan.master, "web": plan.web_address, "directory": str(cluster.directory)})

@@ -19,6 +19,7 @@ _MARK: Final = "-Dstoker.process="
 _POLL_SECONDS: Final = 0.05
 _MOMENT_SECONDS: Final = 0.001
 _TAIL_LINES: Final = 20
+_KILL_SECONDS: Final = 60.0
 _PROC: Final = Path("/proc")
 _FLAGS_FIELD: Final = 5
 """Of /proc/PID/stat, counted from behind the state: proc(5)."""
@@ -94,11 +95,14 @@ class Daemon:
     def kill(self) -> None:
         """SIGKILL, to all that it has started, too, as when a machine fails; returns when it is gone.
 
-        Another that somebody starts in its place meanwhile is left alone.
+        Another that somebody starts in its place meanwhile is left alone. Raises NodeState if it does not go.
         """
         pid = self.signal_kill()
-        if pid is not None:
-            self._wait_until_gone(pid, float("inf"))
+        if pid is not None and not self._wait_until_gone(pid, _KILL_SECONDS):
+            raise NodeState(
+                f"{self.name}, process {pid}, was killed and does not end: it waits for a disk or a file system that does "
+                "not answer"
+            )
 
     def signal_kill(self) -> int | None:
         """SIGKILL without waiting; the pid that is to be waited for, if there is one."""

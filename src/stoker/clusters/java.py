@@ -1,6 +1,7 @@
 """Where Java is, and how a JVM is started that shall be up soon."""
 
 import os
+import shlex
 import shutil
 from typing import Final
 
@@ -21,3 +22,12 @@ def find_java(purpose: str) -> str:
             "`brew install openjdk@17`, or conda's `openjdk`."
         )
     return java
+
+
+def options_of_environment(variable: str) -> list[str]:
+    """What the user has every JVM of a kind be started with. Raises CannotStart if its quotes do not match."""
+    text = os.environ.get(variable, "")
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise CannotStart(f"{variable} is {text!r}, which is no list of options of a JVM: {error}") from None

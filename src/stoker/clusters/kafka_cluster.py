@@ -115,8 +115,8 @@ class KafkaCluster(LocalCluster):
 
         What is not given is as before, or a default; ANY_PORT is a port that is free. A cluster that is there may get more brokers; other settings may
         change while all of its nodes are down, and an empty one is taken back. If what is wanted cannot be formatted or
-        started, the cluster is what it was before, or there is none; but nodes that have data and are only not ready in
-        time go on starting. Raises ClusterError.
+        started, the cluster is what it was before, or there is none; but where nodes of a cluster are only not ready in
+        time, or a new one serves already, all is left as it is. Raises ClusterError.
         """
         find_java(PURPOSE)
         with changing(self.directory):
@@ -132,13 +132,17 @@ class KafkaCluster(LocalCluster):
                     node.write_properties()
                 self._format(nodes)
                 self._start(down, nodes, seconds)
-            except BaseException as error:
-                if isinstance(error, NotInTime) and not new:
+            except Exception as error:
+                # What a node has recovered must not be thrown away, nor a replica that a new one may have by now.
+                if before is not None and (isinstance(error, NotInTime) or any(node.is_ready() for node in new)):
                     raise
                 kill_all(node.daemon for node in down)
-                if isinstance(error, Exception):  # not Ctrl-C, after which the next `up` goes on where this one was
-                    self._put_back(before, new)
+                self._put_back(before, new)
                 raise
+            except BaseException:  # Ctrl-C: the next `up` goes on where this one was
+                kill_all(node.daemon for node in down)
+                raise
+            self._remark_on_growth(before, [node for node in nodes if node not in down])
         return self
 
     def kill(self, number: int) -> None:
@@ -260,6 +264,18 @@ class KafkaCluster(LocalCluster):
             node.wait_until_ready(began + seconds - time.monotonic())
             if node in down:
                 self._say(f"Node {node.number} is ready on {node.address} ({time.monotonic() - began:.1f} s).")
+
+    def _remark_on_growth(self, before: KafkaPlan | None, running: list[KafkaNode]) -> None:
+        """A topic has as many replicas as the settings say that the active controller was started with."""
+        if before is None:
+            return
+        old = [node for node in running if node.settings != KafkaNode(before, node.number, self.directory).settings]
+        if old:
+            self._say(
+                "Still with the settings of before, such as how many replicas a new topic has: "
+                f"{named(node.daemon for node in old)}. `stoker cluster roll` restarts them with those of "
+                f"{self.plan.brokers} brokers."
+            )
 
     def _put_back(self, before: KafkaPlan | None, new: Iterable[KafkaNode]) -> None:
         """The plan, and without their data the nodes that were new: that of another cluster id would be refused. Logs stay."""

@@ -12,7 +12,7 @@ from stoker.client.errors import ClientError
 from stoker.client.properties import client_properties
 from stoker.clusters.daemon import Daemon
 from stoker.clusters.errors import CannotStart, NotInTime
-from stoker.clusters.java import FAST_START, find_java
+from stoker.clusters.java import FAST_START, find_java, options_of_environment
 from stoker.clusters.kafka_plan import KafkaPlan, node_properties, properties_text
 from stoker.properties import read_properties
 from stoker.wire.uuids import draw_uuid, uuid_text
@@ -54,15 +54,20 @@ class KafkaNode:
     def is_formatted(self) -> bool:
         return (self.data / _META).exists()
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """By Kafka's names."""
+        return node_properties(self.plan, self.number, self.data)
+
     def write_properties(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        self._properties_file.write_text(properties_text(node_properties(self.plan, self.number, self.data)))
+        self._properties_file.write_text(properties_text(self.settings))
 
     def format(self) -> None:
         """Let Kafka's own tool format the data directory. Raises CannotStart."""
         tool = ["kafka.tools.StorageTool", "format", "-t", self.plan.cluster_id, "-c", str(self._properties_file)]
         formatting = subprocess.run(
-            [find_java(PURPOSE), *FAST_START, "-cp", self._class_path, *tool],
+            [*self._jvm(), "-cp", self._class_path, *tool],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -86,13 +91,13 @@ class KafkaNode:
 
     def start(self) -> None:
         """Start the JVM; `wait_until_ready` says when it serves."""
-        java = [find_java(PURPOSE), self.daemon.mark, *FAST_START, f"-Xmx{self.plan.heap}", *_TIMED_LOG]
+        java = self._jvm(self.daemon.mark, f"-Xmx{self.plan.heap}", *_TIMED_LOG)
         self.daemon.start([*java, "-cp", self._class_path, "kafka.Kafka", str(self._properties_file)])
 
     def wait_until_ready(self, seconds: float) -> None:
         """Until it serves clients: until it is among the brokers that it tells of. Raises CannotStart and NotInTime."""
         deadline = time.monotonic() + seconds
-        while not self._is_ready():
+        while not self.is_ready():
             self.daemon.raise_if_ended()
             if time.monotonic() > deadline:
                 raise NotInTime(
@@ -101,13 +106,17 @@ class KafkaNode:
                 )
             time.sleep(_POLL_SECONDS)
 
-    def _is_ready(self) -> bool:
+    def is_ready(self) -> bool:
+        """Whether it serves clients."""
         limits = {"request.timeout.ms": _ANSWER_MS, "default.api.timeout.ms": _ANSWER_MS}
         try:
             with Cluster(client_properties(self.address, limits)) as cluster:
                 return self.number in cluster.brokers()
         except ClientError:
             return False
+
+    def _jvm(self, *options: str) -> list[str]:
+        return [find_java(PURPOSE), *FAST_START, *options, *options_of_environment("KAFKA_OPTS")]
 
     @property
     def _class_path(self) -> str:

@@ -1,11 +1,13 @@
 """What a local Apache Kafka cluster is doing: its processes, and what its brokers tell of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stoker.client.admin.quorum import describe_quorum
+from stoker.client.admin.reassignments import without_newcomers
 from stoker.client.admin.topics import Partition, list_topics
 from stoker.client.cluster import Cluster
 from stoker.client.errors import ClientError
+from stoker.client.topic_partition import TopicPartition
 from stoker.clusters.kafka_node import KafkaNode
 
 
@@ -51,7 +53,10 @@ class KafkaStatus:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Replication:
-    """The partitions of a cluster, or None if no broker answers, and the active controller, or None if there is none."""
+    """The partitions of a cluster, or None if no broker answers, and the active controller, or None if there is none.
+
+    Replicas that a reassignment only adds, and that are not in sync yet, are none of a partition's here.
+    """
 
     partitions: tuple[Partition, ...] | None
     quorum_leader: int | None
@@ -77,9 +82,22 @@ class Replication:
 def replication(cluster: Cluster) -> Replication:
     """What the brokers tell now."""
     try:
-        partitions = tuple(each for topic in list_topics(cluster) for each in topic.partitions)
+        there = {
+            TopicPartition(topic.name, each.partition): each
+            for topic in list_topics(cluster)
+            for each in topic.partitions
+        }
     except ClientError:
         return Replication(partitions=None, quorum_leader=None)
+    try:
+        wanted = without_newcomers(
+            cluster,
+            {partition: each.replicas for partition, each in there.items()},
+            {partition: each.isr for partition, each in there.items()},
+        )
+    except ClientError:  # without a controller nothing is moved either
+        wanted = {partition: each.replicas for partition, each in there.items()}
+    partitions = tuple(replace(each, replicas=wanted[partition]) for partition, each in there.items())
     try:
         leader = describe_quorum(cluster).leader_id
     except ClientError:

@@ -26,7 +26,7 @@ _REMARK_SECONDS: Final = 5.0
 def roll(
     kafka: "KafkaCluster", restart: Callable[[KafkaNode, float], None], say: Callable[[str], None], seconds: float
 ) -> None:
-    """Raises NodeState if the cluster is not whole to begin with, and NotInTime."""
+    """Raises NodeState if the cluster is not whole to begin with, or a node ends meanwhile, and NotInTime."""
     _check(kafka)
     left = {node.number: node for node in kafka.nodes()}
     while left:
@@ -41,8 +41,7 @@ def roll(
 
 
 def _check(kafka: "KafkaCluster") -> None:
-    down = [node.number for node in kafka.nodes() if not node.is_running]
-    if down:
+    if down := _down(kafka):
         raise NodeState(
             f"node {down[0]} is down, and to stop another one might stop writes: `stoker cluster up` starts what is down"
         )
@@ -79,6 +78,11 @@ def _wait(
 ) -> None:
     began = said = time.monotonic()
     while not is_so(told := kafka.replication()):
+        if down := _down(kafka):
+            raise NodeState(
+                f"node {down[0]} is down meanwhile ({in_words(told)}). The rest of the nodes is left as it is: `stoker cluster up` "
+                "starts what is down, then roll again"
+            )
         now = time.monotonic()
         if now - began > seconds:
             raise NotInTime(f"after {seconds:g} s: {in_words(told)}. The rest of the nodes is left as it is.")
@@ -86,6 +90,10 @@ def _wait(
             said = now
             say(f"  {in_words(told)}")
         time.sleep(_POLL_SECONDS)
+
+
+def _down(kafka: "KafkaCluster") -> list[int]:
+    return [node.number for node in kafka.nodes() if not node.is_running]
 
 
 def _missing(told: Replication) -> str:

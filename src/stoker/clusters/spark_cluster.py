@@ -19,7 +19,7 @@ from typing import Final, Self
 from stoker.clusters.daemon import Daemon
 from stoker.clusters.directories import changing
 from stoker.clusters.errors import CannotChange, CannotStart, NodeState, NoSuchNode, NotInTime, PortInUse
-from stoker.clusters.java import FAST_START, find_java
+from stoker.clusters.java import FAST_START, find_java, options_of_environment
 from stoker.clusters.local_cluster import ANY_PORT, LocalCluster, kill_all
 from stoker.clusters.ports import HOST, draw_port, is_free
 from stoker.clusters.spark_plan import PLAN_FILE, SparkPlan, read_plan
@@ -36,7 +36,8 @@ _PURPOSE: Final = "Spark"
 _HEAP: Final = "-Xmx512m"
 """Of the master and of each worker, which only look after executors."""
 _CORE_JAR: Final = "spark-core_"
-_START_SECONDS: Final = 120.0
+START_SECONDS: Final = 300.0
+"""Until master and workers are ready."""
 _POLL_SECONDS: Final = 0.1
 
 
@@ -88,6 +89,7 @@ class SparkCluster(LocalCluster):
         memory: str | None = None,
         port: int | None = None,
         web_port: int | None = None,
+        seconds: float = START_SECONDS,
     ) -> Self:
         """Start the master and the workers that are down; returns when all have registered.
 
@@ -102,10 +104,11 @@ class SparkCluster(LocalCluster):
             starts_master = self._master_daemon.pid is None
             _check_ports(plan, down, starts_master)
             plan.write(self.directory)
+            deadline = time.monotonic() + seconds
             try:
                 if starts_master:
-                    self._start_master(plan, java)
-                self._start_workers(plan, down, java)
+                    self._start_master(plan, java, deadline)
+                self._start_workers(plan, down, java, deadline)
             except BaseException as error:
                 kill_all([*map(self._worker, down), *([self._master_daemon] if starts_master else [])])
                 if isinstance(error, Exception):  # not Ctrl-C, after which the next `up` goes on where this one was
@@ -183,15 +186,15 @@ class SparkCluster(LocalCluster):
             ports.append(before)
         return replace(plan, worker_ports=tuple(ports))
 
-    def _start_master(self, plan: SparkPlan, java: str) -> None:
+    def _start_master(self, plan: SparkPlan, java: str, deadline: float) -> None:
         self._say("Starting the master ...")
         daemon = self._master_daemon
         settings = ["-Dspark.master.rest.enabled=false"]
         place = ["--host", HOST, "--port", str(plan.master_port), "--webui-port", str(plan.web_port)]
         _start(daemon, java, settings, "org.apache.spark.deploy.master.Master", place)
-        _wait(lambda: master_page(plan) is not None, [daemon])
+        _wait(lambda: master_page(plan) is not None, [daemon], deadline)
 
-    def _start_workers(self, plan: SparkPlan, numbers: list[int], java: str) -> None:
+    def _start_workers(self, plan: SparkPlan, numbers: list[int], java: str, deadline: float) -> None:
         began = time.monotonic()
         for number in numbers:
             self._say(f"Starting worker {number} ...")
@@ -200,7 +203,7 @@ class SparkCluster(LocalCluster):
             place = ["--host", HOST, "--port", str(plan.worker_ports[number - 1]), "--webui-port", "0"]
             _start(daemon, java, [], "org.apache.spark.deploy.worker.Worker", [*place, *means, plan.master])
         for number in plan.workers:
-            _wait(partial(self._is_alive, plan, number), [self._worker(number), self._master_daemon])
+            _wait(partial(self._is_alive, plan, number), [self._worker(number), self._master_daemon], deadline)
             if number in numbers:
                 self._say(f"Worker {number} is ready ({time.monotonic() - began:.1f} s).")
 
@@ -212,7 +215,7 @@ class SparkCluster(LocalCluster):
 
 def _start(daemon: Daemon, java: str, settings: list[str], main_class: str, arguments: list[str]) -> None:
     home = _spark_home()
-    jvm = [java, daemon.mark, *FAST_START, _HEAP, *settings]
+    jvm = [java, daemon.mark, *FAST_START, _HEAP, *settings, *options_of_environment("SPARK_DAEMON_JAVA_OPTS")]
     daemon.start([*jvm, "-cp", f"{home}/jars/*", main_class, *arguments], _environment(home, daemon.directory))
 
 
@@ -246,13 +249,14 @@ def _scala_version(home: str) -> str:
     return named[0]
 
 
-def _wait(is_so: Callable[[], bool], daemons: list[Daemon]) -> None:
-    deadline = time.monotonic() + _START_SECONDS
+def _wait(is_so: Callable[[], bool], daemons: list[Daemon], deadline: float) -> None:
     while not is_so():
         for daemon in daemons:
             daemon.raise_if_ended()
         if time.monotonic() > deadline:
-            raise NotInTime(f"{daemons[0].name} was not ready in {_START_SECONDS:g} s. {daemons[0].last_words()}")
+            raise NotInTime(
+                f"{daemons[0].name} was not ready in time: --timeout waits longer. {daemons[0].last_words()}"
+            )
         time.sleep(_POLL_SECONDS)
 
 

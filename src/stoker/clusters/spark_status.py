@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any, Final
 from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
@@ -13,6 +14,7 @@ ALIVE: Final = "ALIVE"
 DOWN: Final = "DOWN"
 _ANSWER_SECONDS: Final = 5.0
 _MEBIBYTE: Final = 1024 * 1024
+_LONGEST_PAGE: Final = 64 * _MEBIBYTE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,8 +59,8 @@ def master_page(plan: SparkPlan) -> MasterPage | None:
     try:
         # It is on this machine: no proxy has anything to do with it.
         with build_opener(ProxyHandler({})).open(f"{plan.web_address}/json/", timeout=_ANSWER_SECONDS) as answer:
-            told = json.load(answer)
-    except (URLError, OSError, ValueError):
+            told = json.loads(answer.read(_LONGEST_PAGE))
+    except (URLError, HTTPException, OSError, ValueError):
         return None
     if not isinstance(told, dict) or told.get("url") != plan.master:
         return None  # of another cluster

@@ -30,17 +30,17 @@ class RegisteredBroker:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClusterDescription:
+    """`controller_id` is None while nobody tells who it is."""
+
     cluster_id: str
-    controller_id: int
+    controller_id: int | None
     brokers: tuple[BrokerDescription, ...]
 
 
 def describe_cluster(cluster: Cluster) -> ClusterDescription:
     """The live brokers and the cluster's id. Raises KafkaRefused."""
     metadata = cluster.metadata([])
-    controller = _quorum_leader(cluster)
-    if controller is None:
-        controller = metadata.controller_id
+    controller = _controller(cluster, metadata.controller_id)
     return ClusterDescription(
         cluster_id=metadata.cluster_id or "",
         controller_id=controller,
@@ -57,11 +57,13 @@ def describe_cluster(cluster: Cluster) -> ClusterDescription:
     )
 
 
-def _quorum_leader(cluster: Cluster) -> int | None:
-    """Who really is the controller: in KRaft, brokers tell their clients any broker, for all hand requests on (KIP-631)."""
+def _controller(cluster: Cluster, told: int) -> int | None:
+    """In KRaft brokers tell their clients any broker, for all hand requests on (KIP-631): who really is it leads the quorum."""
     try:
         return describe_quorum(cluster).leader_id
-    except (UnsupportedByBroker, KafkaRefused):  # a cluster with ZooKeeper, or one who may not know
+    except UnsupportedByBroker:  # a cluster with ZooKeeper
+        return told
+    except KafkaRefused:  # who asks may not know, or there is no quorum
         return None
 
 

@@ -47,7 +47,7 @@ class Quorum:
 def describe_quorum(cluster: Cluster) -> Quorum:
     """What the leader of the quorum knows. Raises KafkaRefused, and UnsupportedByBroker for a cluster with ZooKeeper."""
     topic = TopicData(topic_name=METADATA_TOPIC, partitions=[PartitionData(partition_index=0)])
-    answer = cluster.send(DescribeQuorumRequest(topics=[topic]), DescribeQuorumResponse)
+    answer = cluster.send(DescribeQuorumRequest(topics=[topic]), DescribeQuorumResponse, error_of=_error)
     raise_if_refused(answer.error_code, answer.error_message)
     (partition,) = answer.topics[0].partitions
     raise_if_refused(partition.error_code, partition.error_message)
@@ -62,6 +62,11 @@ def describe_quorum(cluster: Cluster) -> Quorum:
             for node in answer.nodes
         },
     )
+
+
+def _error(answer: DescribeQuorumResponse) -> int:
+    """Who was asked for the leader's answer and leads no longer says so of the partition."""
+    return answer.error_code or next((each.error_code for topic in answer.topics for each in topic.partitions), 0)
 
 
 def _replica(state: ReplicaState) -> QuorumReplica:

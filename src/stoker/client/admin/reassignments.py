@@ -47,6 +47,22 @@ def list_reassignments(
     return dict(sorted(found.items()))
 
 
+def without_newcomers(
+    cluster: Cluster, replicas: Mapping[TopicPartition, Sequence[int]], in_sync: Mapping[TopicPartition, Sequence[int]]
+) -> dict[TopicPartition, tuple[int, ...]]:
+    """The replicas of each partition, but for those that a move only adds and that are not in sync yet: it does not lack them.
+
+    Raises KafkaRefused.
+    """
+    lacking = [partition for partition, each in replicas.items() if len(in_sync[partition]) < len(each)]
+    moving = list_reassignments(cluster, lacking) if lacking else {}
+    added = {partition: set(move.adding).difference(in_sync[partition]) for partition, move in moving.items()}
+    return {
+        partition: tuple(replica for replica in each if replica not in added.get(partition, ()))
+        for partition, each in replicas.items()
+    }
+
+
 def alter_reassignments(
     cluster: Cluster,
     targets: Mapping[TopicPartition, Sequence[int] | None],
