@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from typer.testing import CliRunner
 
@@ -151,8 +151,10 @@ def read_topic(bootstrap_servers: str, topic: str) -> list[Read]:
         while len(at_end) < len(partitions):
             message = consumer.poll(WAIT_SECONDS)
             assert message is not None, f"{topic} has no end"
-            if message.error() is not None:
-                at_end.add(message.partition())
+            if (error := message.error()) is not None:
+                assert error.code() == KafkaError._PARTITION_EOF or error.retriable(), error
+                if error.code() == KafkaError._PARTITION_EOF:
+                    at_end.add(message.partition())
                 continue
             records.append(
                 Read(

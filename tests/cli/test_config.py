@@ -13,6 +13,7 @@ import pytest
 from stoker import Broker
 from stoker.registry.client import RegistryClient
 from tests.cli.command_line import CommandLine
+from tests.faults.small_disk import small_disk
 from tests.faults.stoker_process import STOKER
 from tests.registry.registry_process import RegistryProcess
 
@@ -105,7 +106,7 @@ def test_who_typed_no_address_is_told_where_it_stands(run: Commands, tmp_path: P
         ("[kafka\n", "is not TOML: Expected ']'"),
         ('[kafka]\nbootstrap-servers = "a:port"', "stoker.toml line 2)"),
         ('[kafka.properties]\n"request.timeout.ms" = "soon"', "milliseconds, 0 to 2147483647 ("),
-        ('[kafka.properties]\n\n"security.protocol" = "SASL_SSL"', "security.protocol=SASL_SSL is not supported yet"),
+        ('[kafka.properties]\n\n"security.protocol" = "SASL_SSL"', "sasl.mechanism=GSSAPI, Kafka's default, cannot be"),
     ],
 )
 @pytest.mark.parametrize("command", [["topics", "list"], ["cluster-id"]])
@@ -124,9 +125,9 @@ def test_a_mistake_in_the_file_ends_a_registry(tmp_path: Path) -> None:
 
 
 def test_properties_reach_the_client(run: Commands, file: Path) -> None:
-    """A protocol that this client does not speak is refused; a variable is stronger than the file."""
+    """A protocol that this broker does not speak is told of; a variable is stronger than the file."""
     file.write_text(file.read_text() + '[kafka.properties]\n"security.protocol" = "SSL"\n')
-    assert "security.protocol=SSL is not supported yet" in run.fails("topics", "list", code=2)
+    assert "no TLS" in run.fails("topics", "list", code=1)
     run("topics", "list", env={"STOKER_KAFKA_PROPERTIES_SECURITY_PROTOCOL": "PLAINTEXT"})
     run("cluster-id", env={"STOKER_KAFKA_PROPERTIES_REQUEST_TIMEOUT_MS": "never"}, code=2)
     assert run.stderr.endswith(" (STOKER_KAFKA_PROPERTIES_REQUEST_TIMEOUT_MS)\n")
@@ -307,6 +308,24 @@ def test_init_where_nothing_can_be_written(run: Commands, tmp_path: Path) -> Non
     assert run.fails("config", "init", "--force") == (
         f"stoker config: {tmp_path}/stoker.toml cannot be written: Is a directory"
     )
+
+
+def test_init_on_a_full_disk_leaves_what_there_was(
+    run: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No file, or the old one: an empty one would hide the file of a directory above."""
+    with small_disk(tmp_path / "full", megabytes=1) as disk:
+        monkeypatch.chdir(disk.path)
+        disk.fill()
+        assert "cannot be written: No space left on device" in run.fails("config", "init")
+        assert [each.name for each in disk.path.iterdir()] == ["filler"]
+        disk.make_room()
+        run("config", "init")
+        before = (disk.path / "stoker.toml").read_text()
+        disk.fill()
+        assert "cannot be written" in run.fails("config", "init", "--force", "-b", "b:1")
+        assert (disk.path / "stoker.toml").read_text() == before
+        monkeypatch.chdir(tmp_path)
 
 
 # -- the demo

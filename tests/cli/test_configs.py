@@ -115,8 +115,14 @@ def test_what_is_not_set_may_be_unset(run: CommandLine, topic: str, resource: li
 
 def test_a_setting_that_nobody_knows_can_be_unset_where_it_is_set(run: CommandLine) -> None:
     """Brokers may be given any: plugins have settings of their own."""
+
+    def is_set() -> bool:
+        return "plugin.of.mine" in [each["name"] for each in run.json("configs", "describe", "--broker-defaults")]
+
     run("configs", "alter", "--broker-defaults", "--set", "plugin.of.mine=1")
+    assert eventually(is_set, lambda there: there)
     run("configs", "alter", "--broker-defaults", "--delete", "plugin.of.mine")
+    assert not eventually(is_set, lambda there: not there)
     run.fails("configs", "alter", "--broker-defaults", "--delete", "plugin.of.mine")
 
 

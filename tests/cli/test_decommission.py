@@ -221,7 +221,7 @@ def while_waiting(monkeypatch: pytest.MonkeyPatch, *happenings: object) -> None:
         assert callable(happening)
         happening()
 
-    monkeypatch.setattr("stoker.cli.decommission.time.sleep", sleep)
+    monkeypatch.setattr("stoker.cli.decommission.sleep", sleep)
 
 
 def throttle_by_hand(cluster: MovingCluster, throttled: str, *, topic: str = "orders") -> None:
@@ -351,9 +351,68 @@ def test_a_throttle_stays_while_others_move(cluster: MovingCluster, run: Command
     cluster.move(OTHER, 3, 2)
     throttle_by_hand(cluster, "0:4,0:1")
     before = cluster.throttled()
-    run("decommission", "4")
+    error = run.fails("decommission", "4")
     assert "The replication throttle stays on, for other replicas are moving: other-0." in run.stderr
+    assert "should not be stopped while its throttle is on" in error
+    assert MAY_STOP not in run.stderr
     assert cluster.throttled() == before
+    cluster.arrive()
+    cluster.live.remove(4)  # somebody has stopped it all the same
+    assert "there is no live broker 4" in run.fails("decommission", "4")
+    assert OFF in run.stderr
+    assert cluster.throttled() == standing() | {("4", LEADER_RATE), ("4", FOLLOWER_RATE)}  # which nobody can reach
+
+
+def test_a_throttle_that_brokers_have_not_heard_of_is_taken_off(
+    cluster: MovingCluster, run: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The move took but a moment: whom this asks for the configs of topics tells of none yet."""
+    cluster.replicas = {ORDERS: (4, 1), EVENTS: (1, 2)}
+    monkeypatch.setattr(MovingCluster, "_configured", lambda cluster, request: DescribeConfigsResponse())
+    while_waiting(monkeypatch, cluster.arrive)
+    run("decommission", "4", "--throttle", RATE)
+    assert cluster.throttled() == set()
+
+
+def test_a_broker_that_replicas_go_to_is_restarted(
+    cluster: MovingCluster, run: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How much is copied is not known for a while; the moves go on, and are watched."""
+    cluster.replicas = {ORDERS: (4, 1), EVENTS: (1, 2)}
+    while_waiting(monkeypatch, lambda: cluster.live.remove(3), lambda: cluster.live.append(3), cluster.arrive)
+    answer = MovingCluster.__call__
+
+    def answered(cluster: MovingCluster, asked: Asked) -> bytes | None:
+        is_asked_for_sizes = asked.header.api_key == DescribeLogDirsRequest.API_KEY
+        return None if is_asked_for_sizes and 3 not in cluster.live else answer(cluster, asked)
+
+    monkeypatch.setattr(MovingCluster, "__call__", answered)
+    run("decommission", "4", "--throttle", RATE)
+    assert cluster.throttled() == set()
+    assert MAY_STOP in run.stderr
+
+
+def test_metadata_that_lags_behind_the_end_of_a_move(
+    cluster: MovingCluster, run: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The controller lists no move any more, and the broker that is asked for the topics has not heard of its end."""
+    cluster.replicas = {ORDERS: (4, 1), EVENTS: (1, 2)}
+    metadata, stale, looks = MovingCluster._metadata, dict(cluster.replicas), 0
+
+    def lagging(cluster: MovingCluster, request: MetadataRequest) -> MetadataResponse:
+        nonlocal looks
+        is_stale = cluster.begun and not cluster.targets and request.topics is None and looks < 3
+        looks += bool(is_stale)
+        with monkeypatch.context() as patched:
+            if is_stale:
+                patched.setattr(cluster, "replicas", stale)
+            return metadata(cluster, request)
+
+    monkeypatch.setattr(MovingCluster, "_metadata", lagging)
+    while_waiting(monkeypatch, cluster.arrive)
+    run("decommission", "4")
+    assert looks == 3
+    assert MAY_STOP in run.stderr
 
 
 def test_new_replicas_are_moved_beside_those_on_the_way(

@@ -14,12 +14,14 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from stoker.cli.topic_description import describe_in_full
 from stoker.client.admin.configs import Resource, ResourceType, describe_configs
 from stoker.client.admin.reassignments import list_reassignments
 from stoker.client.admin.replication_throttle import BROKER_CONFIGS, TOPIC_CONFIGS
 from stoker.client.admin.topics import Topic, describe_topics
 from stoker.client.cluster import Cluster
 from stoker.client.properties import client_properties
+from stoker.clusters.kafka_status import replication
 from tests.clients.drivers.java import JavaClients
 from tests.kafka_tools.cluster_cases import CASES, CLUSTER, ELECTION, GROUPS, RATE, REASSIGN, SERVER
 from tests.kafka_tools.comparison import Ran, original, ours
@@ -313,6 +315,13 @@ def test_a_move_keeps_to_its_throttle_is_listed_refused_twice_and_cancelled(
         assert_same(java, address, REASSIGN, *SERVER, *file, *arguments)
         arrived()
     eventually(lambda: arrived() > CRAWL_BURST)  # it goes on, and no faster
+    lacking = ("--describe", "--topic", bulk, "--under-replicated-partitions")
+    assert assert_same(java, address, "kafka-topics.sh", *SERVER, *lacking).ours.output == ""
+    (crawling,) = describe_topics(client, [bulk])
+    assert isinstance(crawling, Topic)
+    assert set(crawling.partitions[0].replicas) - set(crawling.partitions[0].isr) == {LATER_BROKER}
+    assert describe_in_full(client, [crawling])[0].only(under_replicated=True, unavailable=False).partitions == ()
+    assert replication(client).is_whole
     assert list_reassignments(client)
     again = ours(address, REASSIGN, *SERVER, *file, "--execute", "--additional", "--throttle", str(CRAWL // 2))
     assert again.code == 0

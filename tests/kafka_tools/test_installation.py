@@ -120,6 +120,25 @@ def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["--describe"]], ids=" ".join)
+@pytest.mark.parametrize("where", [">/dev/full", ">/dev/full 2>/dev/full", ">&-", "2>&-", ">&- 2>&-"])
+def test_what_cannot_be_written_is_no_failure_of_its_own(
+    stoker_address: str, where: str, arguments: list[str], tmp_path: Path
+) -> None:
+    """A full disk, a closed output: Java's System.out swallows that, and the exit code is that of the work."""
+    words = [STOKER, "kafka-topics.sh", "--bootstrap-server", stoker_address, *arguments]
+    ran = subprocess.run(
+        ["bash", "-c", f'"$@" {where}', "bash", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == (1 if arguments == ["--help"] else 0)
+    assert "Traceback" not in ran.stderr
+    assert "Exception" not in ran.stderr
+
+
 def test_what_nobody_reads_is_done_all_the_same(tmp_path: Path) -> None:
     """`--execute | head -1`: Kafka's own goes on behind the first line, which tells how it was, and ours does."""
     moves = tmp_path / "moves.json"

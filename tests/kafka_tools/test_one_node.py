@@ -2,6 +2,7 @@
 
 import glob
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -161,7 +162,7 @@ def test_files_of_stoker_are_dumped_alike(stoker: BrokerProcess, java: JavaClien
     dumped(java, data, "__cluster_metadata-0/*.checkpoint", "--cluster-metadata-decoder")
 
 
-@pytest.mark.parametrize("place", [4, 30, 61, 75, 200])
+@pytest.mark.parametrize("place", [4, 16, 30, 61, 75, 200])
 def test_a_damaged_segment_is_dumped_alike(
     stoker: BrokerProcess, java: JavaClients, properties: Path, tmp_path: Path, place: int
 ) -> None:
@@ -180,6 +181,19 @@ def test_a_damaged_segment_is_dumped_alike(
         kafkas.output,
         kafkas.error.partition(":")[0],
     )
+
+
+@pytest.mark.parametrize("is_behind", [True, False], ids=["behind", "alone"])
+@pytest.mark.parametrize("size", [10, 300, 5000])
+def test_rubbish_in_a_segment_is_dumped_alike(
+    stoker: BrokerProcess, java: JavaClients, properties: Path, tmp_path: Path, size: int, is_behind: bool
+) -> None:
+    """Behind the last batch, as a crash may leave it, or alone: it is counted, and no failure."""
+    (segment,) = (properties.parent / "data" / "orders-1").glob("*.log")
+    rubbish = random.Random(size).randbytes(8) + b"\x41" * (size - 8)
+    (tmp_path / segment.name).write_bytes((segment.read_bytes() if is_behind else b"") + rubbish)
+    ran = assert_same(java, "", DUMP, "--print-data-log", "--files", str(tmp_path / segment.name)).ours
+    assert f"Found {size} invalid bytes at the end of {segment.name}" in ran.output
 
 
 DUMP_CASES = [

@@ -108,6 +108,7 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
 ) -> None:
     """Write a stoker.toml into this directory, with a comment for each setting; those that are given are made."""
+    from stoker.log.files import replace_file
     from stoker.settings.template import template
 
     given = {
@@ -119,11 +120,10 @@ def init(
     made = {name: value for name, value in given.items() if value and value.strip()}
     text = template(made)
     file = Path(definitions.FILE_NAME)
+    if not force and os.path.lexists(file):
+        raise CommandFailed(f"{file.absolute()} is there already; --force writes over it")
     try:
-        with file.open("w" if force else "x") as stream:
-            stream.write(text)
-    except FileExistsError:
-        raise CommandFailed(f"{file.absolute()} is there already; --force writes over it") from None
+        replace_file(os.path.realpath(file), text.encode(), sync=False)
     except OSError as error:
         raise CommandFailed(f"{file.absolute()} cannot be written: {error.strerror}") from error
     print(f"Wrote {file.absolute()}.")

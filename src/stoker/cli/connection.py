@@ -1,7 +1,7 @@
 """Which cluster a command talks to."""
 
-import time
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Final
 
 import typer
@@ -89,7 +89,7 @@ class _Patience:
         self._has_said = False
 
     def __call__(self, reason: str) -> None:
-        now = time.monotonic()
+        now = monotonic()
         if self._first is None:
             self._first = now
         if not self._has_said and now - self._first > _PATIENCE_SECONDS:

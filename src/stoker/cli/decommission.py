@@ -1,8 +1,8 @@
 """`stoker decommission`: move all replicas off a broker, watch them go, and say when it may be stopped."""
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from time import sleep
 from typing import Annotated, Final
 
 import typer
@@ -30,6 +30,7 @@ application = noun("decommission", "Move all replicas off a broker, so that it m
 
 _LOOKS_A_SECOND: Final = 2.0
 _SHOWN_AT_MOST: Final = 5
+_SECONDS_TO_HEAR: Final = 10.0
 
 
 @application.command(
@@ -62,11 +63,14 @@ def decommission(
     with connect(bootstrap_server, command_config) as cluster:
         racks = {each.node_id: each.rack for each in cluster.metadata([]).brokers}
         if broker not in racks:
+            if not (check or dry_run):  # it may have been stopped before the throttle was off
+                _take_throttle_off(cluster, broker)
             known = ", ".join(map(str, sorted(racks)))
             raise CommandFailed(f"there is no live broker {broker}; there are {known}")
         if check:
             _refuse_unless_empty(cluster, broker)
         else:
+            is_moved = is_unthrottled = False
             # Before the topics: a move that ends in between does no harm, while its replicas would, were it not known.
             moving = list_reassignments(cluster)
             plan = plan_evacuation(list_topics(cluster), racks, broker, moving)
@@ -79,21 +83,32 @@ def decommission(
             if plan.after:
                 confirm(f"Move {counted(len(plan.after), 'replica')} off broker {broker}?", yes=yes)
             if plan.after or leaving:
-                _move(cluster, broker, plan, moving, throttle)
+                is_unthrottled = _move(cluster, broker, plan, moving, throttle)
+                is_moved = True
             else:
                 _show(plan)
-                _take_throttle_off(cluster, broker)
-            _refuse_unless_empty(cluster, broker)
+                is_unthrottled = _take_throttle_off(cluster, broker)
+            _refuse_unless_empty(cluster, broker, seconds=_SECONDS_TO_HEAR if is_moved else 0.0)
+            if not is_unthrottled:
+                raise CommandFailed(
+                    f"broker {broker} holds no replicas, but should not be stopped while its throttle is on, which slows others "
+                    f"down: run `stoker decommission {broker}` again when they have moved"
+                )
     say(
         f"Broker {broker} holds no replicas: it may be stopped. When it is stopped for good, "
         f"`kafka-cluster.sh unregister --id {broker} ...` makes the cluster forget it."
     )
 
 
-def _refuse_unless_empty(cluster: Cluster, broker: int) -> None:
-    held = replicas_on(list_topics(cluster), broker)
-    moving = [each for each, move in list_reassignments(cluster).items() if broker in move.replicas]
-    left = sorted({*held, *moving})
+def _refuse_unless_empty(cluster: Cluster, broker: int, *, seconds: float = 0.0) -> None:
+    """What the controller knows at once, other brokers may hear of only `seconds` later."""
+    left: list[TopicPartition] = []
+    for attempt in cluster.attempts(seconds):
+        held = replicas_on(list_topics(cluster), broker)
+        moving = [each for each, move in list_reassignments(cluster).items() if broker in move.replicas]
+        left = sorted({*held, *moving})
+        if not left or attempt.is_last:
+            break
     if left:
         raise CommandFailed(
             f"broker {broker} must not be stopped: it still holds {counted(len(left), 'replica')}: {_listed(left)}"
@@ -106,8 +121,8 @@ def _move(
     plan: Evacuation,
     moving: Mapping[TopicPartition, Reassignment],
     throttle: int | None,
-) -> None:
-    """Begin what is planned, watch it and what was on its way off the broker before, and take the throttle off."""
+) -> bool:
+    """Begin what is planned, watch it and what was on its way off the broker before, and take the throttle off, if it can be."""
     moves = {partition: _as_move(each) for partition, each in moving.items() if broker in each.removing}
     for partition, after in plan.after.items():
         move = moving.get(partition)
@@ -123,9 +138,12 @@ def _move(
             if reasons:  # the others may take hours
                 say(reasons)
             _watch(cluster, begun)
-        _take_throttle_off(cluster, broker, is_set=throttle is not None)
+        # A broker that is asked which are throttled may not have heard of it yet.
+        throttled = [] if throttle is None else [partition.topic for partition in moves]
+        is_unthrottled = _take_throttle_off(cluster, broker, throttled)
     if reasons:
         raise CommandFailed(reasons)
+    return is_unthrottled
 
 
 def _begin(cluster: Cluster, moves: Moves, plan: Evacuation, throttle: int | None) -> dict[str, list[TopicPartition]]:
@@ -163,22 +181,22 @@ def _told_what_goes_on(broker: int) -> Iterator[None]:
         raise
 
 
-def _take_throttle_off(cluster: Cluster, broker: int, *, is_set: bool = False) -> None:
-    """Off the topics that name the broker in theirs, and if there are any, or one `is_set`, off all live brokers.
+def _take_throttle_off(cluster: Cluster, broker: int, throttled: Iterable[str] = ()) -> bool:
+    """Off the topics that are known to be `throttled`, or name the broker in theirs, and if there are any, off all live brokers.
 
-    As by `kafka-reassign-partitions.sh --verify` it stays on while anything moves, which may be what it is for.
+    As by `kafka-reassign-partitions.sh --verify` it stays on while anything moves, which may be what it is for. Returns
+    whether it is off.
     """
-    topics = topics_throttled_for(cluster, [topic.name for topic in list_topics(cluster)], broker)
-    if not topics and not is_set:
-        return
+    names = [topic.name for topic in list_topics(cluster)]
+    topics = sorted({*throttled, *topics_throttled_for(cluster, names, broker)}.intersection(names))
+    if not topics:
+        return True
     if moving := list_reassignments(cluster):
-        say(
-            f"The replication throttle stays on, for other replicas are moving: {_listed(moving)}. When they are "
-            f"done, and before the broker is stopped, `stoker decommission {broker}` takes it off."
-        )
-        return
+        say(f"The replication throttle stays on, for other replicas are moving: {_listed(moving)}.")
+        return False
     unthrottle_moves(cluster, sorted(each.node_id for each in cluster.metadata([]).brokers), topics)
     say("The replication throttle is off.")
+    return True
 
 
 def _watch(cluster: Cluster, moves: Moves) -> None:
@@ -194,7 +212,7 @@ def _watch(cluster: Cluster, moves: Moves) -> None:
             told = now
         if not pending:
             return
-        time.sleep(1 / _LOOKS_A_SECOND)
+        sleep(1 / _LOOKS_A_SECOND)
 
 
 def _bytes_copied(cluster: Cluster, moves: Moves) -> int:
@@ -202,7 +220,8 @@ def _bytes_copied(cluster: Cluster, moves: Moves) -> int:
     total = 0
     for broker in sorted({each for move in moves.values() for each in move.destinations}):
         there = [partition for partition, move in moves.items() if broker in move.destinations]
-        total += sum(replica_sizes(cluster, broker, there).values())
+        with suppress(KafkaRefused):  # one that is being restarted tells nothing, and the move goes on
+            total += sum(replica_sizes(cluster, broker, there).values())
     return total
 
 

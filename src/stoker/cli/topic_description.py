@@ -8,6 +8,7 @@ from stoker.cli.output import print_table, shown_bytes
 from stoker.client.admin.configs import Config, describe_topic_configs
 from stoker.client.admin.log_dirs import replica_sizes
 from stoker.client.admin.offsets import EARLIEST, LATEST, ListedOffset, list_offsets_of
+from stoker.client.admin.reassignments import without_newcomers
 from stoker.client.admin.topics import Partition, Topic
 from stoker.client.cluster import Cluster
 from stoker.client.errors import ClientError
@@ -17,9 +18,13 @@ from stoker.wire.uuids import uuid_text
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartitionDescription:
-    """`earliest` and `latest` are offsets, `size` the bytes of the leader's replica; None where the cluster did not say."""
+    """`earliest` and `latest` are offsets, `size` the bytes of the leader's replica; None where the cluster did not say.
+
+    `is_under_replicated`: it lacks a replica in sync, other than one that a reassignment only adds.
+    """
 
     partition: Partition
+    is_under_replicated: bool
     earliest: int | None
     latest: int | None
     size: int | None
@@ -40,8 +45,7 @@ class TopicDescription:
         kept = [
             each
             for each in self.partitions
-            if (under_replicated and len(each.partition.isr) < len(each.partition.replicas))
-            or (unavailable and each.partition.leader is None)
+            if (under_replicated and each.is_under_replicated) or (unavailable and each.partition.leader is None)
         ]
         return replace(self, partitions=tuple(kept))
 
@@ -69,17 +73,21 @@ class TopicDescription:
 
 def describe_in_full(cluster: Cluster, topics: Sequence[Topic]) -> list[TopicDescription]:
     """Each topic with its configs, and with offsets and sizes as far as they can be had."""
-    partitions = [TopicPartition(topic.name, each.partition) for topic in topics for each in topic.partitions]
-    earliest = list_offsets_of(cluster, partitions, EARLIEST)
-    latest = list_offsets_of(cluster, partitions, LATEST)
+    by_key = {TopicPartition(topic.name, each.partition): each for topic in topics for each in topic.partitions}
+    earliest = list_offsets_of(cluster, by_key, EARLIEST)
+    latest = list_offsets_of(cluster, by_key, LATEST)
     sizes = _leader_sizes(cluster, topics)
     configs = describe_topic_configs(cluster, [topic.name for topic in topics])
+
+    in_sync = {key: each.isr for key, each in by_key.items()}
+    wanted = without_newcomers(cluster, {key: each.replicas for key, each in by_key.items()}, in_sync)
 
     def described(topic: Topic, partition: Partition) -> PartitionDescription:
         key = TopicPartition(topic.name, partition.partition)
         first, last = earliest.get(key), latest.get(key)
         return PartitionDescription(
             partition=partition,
+            is_under_replicated=len(partition.isr) < len(wanted[key]),
             earliest=first.offset if isinstance(first, ListedOffset) else None,
             latest=last.offset if isinstance(last, ListedOffset) else None,
             size=sizes.get(key),

@@ -11,10 +11,17 @@ from stoker.client.errors import ClientError, KafkaRefused
 from stoker.client.topic_partition import TopicPartition
 from stoker.errors import StokerError
 from stoker.kafka_tools.connection import connect, load_properties
-from stoker.kafka_tools.failure import JavaError, UsageAsked, VersionAsked, java_error
+from stoker.kafka_tools.failure import (
+    COMMAND_FAILED,
+    OPERATION_FAILED,
+    JavaError,
+    UsageAsked,
+    VersionAsked,
+    java_error,
+)
 from stoker.kafka_tools.hash_order import partition_order
 from stoker.kafka_tools.options import Option, OptionParser, Options
-from stoker.kafka_tools.reassignment_json import COMMAND_FAILED, OPERATION_FAILED
+from stoker.kafka_tools.reassignment_json import duplicates
 from stoker.wire.error_codes import ErrorCode
 
 _HELP: Final = (
@@ -209,8 +216,7 @@ def _partitions_of_file(path: str) -> list[TopicPartition]:
         found = [TopicPartition(str(each["topic"]), int(each["partition"])) for each in document["partitions"]]
     except (KeyError, TypeError, ValueError) as error:
         raise JavaError(OPERATION_FAILED, f"{path}: each partition needs a topic and a partition: {error}") from None
-    doubled = list(dict.fromkeys(each for each in found if found.count(each) > 1))
-    if doubled:
+    if doubled := duplicates(found):
         listed = ", ".join(map(str, doubled))
         raise JavaError(OPERATION_FAILED, f"Replica election data contains duplicate partitions: [{listed}]")
     return found

@@ -43,6 +43,9 @@ _CONTROL_NAMES: Final = {
 }
 _ALL: Final = 2**31 - 1
 """The default of --max-bytes."""
+_MAGIC_OFFSET: Final = 16
+_SMALLEST: Final = 14
+"""Of anything that Kafka takes for a record: the header of message format 0."""
 MOST_DECOMPRESSED: Final = 256 * 1024 * 1024
 """Of one batch: twice what the broker takes from a producer, and little enough for the memory of most machines."""
 
@@ -70,6 +73,8 @@ class LogDump:
         position, last = 0, -1
         for header in batches(view[:whole]):
             batch = view[position : position + header.size]
+            if header.magic != MAGIC:  # whatever seems newer is read as format 2, as by Kafka's own
+                batch = memoryview(b"".join((batch[:_MAGIC_OFFSET], bytes([MAGIC]), batch[_MAGIC_OFFSET + 1 :])))
             print(_batch_line(header, position, is_valid=crc_is_valid(view, position, header)))
             if self.is_deep:
                 last = self._print_records(path, header, position, batch, last)
@@ -110,19 +115,19 @@ def batches(view: memoryview) -> Iterator[BatchHeader]:
     position = 0
     while position + HEADER_SIZE <= len(view):
         header = read_header(view, position)
-        if header.size < HEADER_SIZE or header.magic != MAGIC:
-            if header.size <= 12:  # zeros of a file that was preallocated, or rubbish
-                raise JavaError(
-                    "org.apache.kafka.common.errors.CorruptRecordException",
-                    f"Found record size {header.batch_length} smaller than minimum record overhead (14) at position "
-                    f"{position}.",
-                )
+        if header.batch_length < _SMALLEST:  # zeros of a file that was preallocated, or rubbish
+            raise JavaError(
+                "org.apache.kafka.common.errors.CorruptRecordException",
+                f"Found record size {header.batch_length} smaller than minimum record overhead (14) at position "
+                f"{position}.",
+            )
+        if position + header.size > len(view):
+            return
+        if header.size < HEADER_SIZE or 0 <= header.magic < MAGIC:
             raise JavaError(
                 "org.apache.kafka.common.errors.CorruptRecordException",
                 f"the batch at position {position} has magic {header.magic}: only message format 2 is read here",
             )
-        if position + header.size > len(view):
-            return
         yield header
         position += header.size
 

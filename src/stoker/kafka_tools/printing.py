@@ -1,8 +1,10 @@
-"""How Kafka's tools print: what nobody reads any more, each line at once, tables."""
+"""How Kafka's tools print: what nobody can read, each line at once, tables."""
 
+import os
 import sys
 from collections.abc import Sequence
 from io import BufferedWriter, FileIO, TextIOWrapper
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
 if TYPE_CHECKING:
@@ -10,13 +12,15 @@ if TYPE_CHECKING:
 
 
 def mind_no_reader() -> None:
-    """`| head`, `| grep -q`: from now on the tool goes on, as by Java's System.out, which swallows what cannot be written."""
+    """`| head`, a full disk, `>&-`: from now on the tool goes on, as by Java's System.out, which swallows what cannot be written."""
     stdout, stderr = sys.stdout, sys.stderr
     if (stdout, stderr) == (sys.__stdout__, sys.__stderr__):  # those of a test are its own
         sys.stdout, sys.stderr = _minding_no_reader(stdout), _minding_no_reader(stderr)
 
 
-def _minding_no_reader(stream: TextIO) -> TextIOWrapper:
+def _minding_no_reader(stream: TextIO | None) -> TextIO:
+    if stream is None:  # it was closed when Python began
+        return Path(os.devnull).open("w", encoding="utf-8")
     stream.flush()
     raw = _Unread(stream.fileno(), "wb", closefd=False)
     known = cast("TextIOWrapper", stream)
@@ -25,12 +29,12 @@ def _minding_no_reader(stream: TextIO) -> TextIOWrapper:
 
 
 class _Unread(FileIO):
-    """A file that a pipe may be, with nobody at its other end."""
+    """A pipe with nobody at its other end, or a file for which there is no room."""
 
     def write(self, content: "ReadableBuffer") -> int:
         try:
             return super().write(content)
-        except BrokenPipeError:
+        except OSError:
             return memoryview(content).nbytes
 
 

@@ -1,20 +1,18 @@
 """The JSON files of kafka-reassign-partitions.sh: topics to move, and where replicas go."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from stoker.client.topic_partition import TopicPartition
 from stoker.errors import StokerError
+from stoker.kafka_tools.failure import COMMAND_FAILED, OPERATION_FAILED
 
 ANY_LOG_DIR: Final = "any"
 _VERSION: Final = 1
 _KINDS: Final[dict[type, str]] = {dict: "JSON object", int: "`Integer` value", str: "`String` value"}
-
-
-COMMAND_FAILED: Final = "org.apache.kafka.tools.AdminCommandFailedException"
-OPERATION_FAILED: Final = "org.apache.kafka.tools.AdminOperationException"
 _JSON_FAILED: Final = "com.fasterxml.jackson.databind.JsonMappingException"
 
 
@@ -118,7 +116,7 @@ def written_reassignment(
 
 def duplicates(items: Sequence[Any]) -> list[Any]:
     """Those that are there more than once, each once."""
-    return list(dict.fromkeys(item for item in items if items.count(item) > 1))
+    return [item for item, count in Counter(items).items() if count > 1]
 
 
 def _parsed(text: str) -> dict[str, Any]:

@@ -19,11 +19,9 @@ from stoker.client.cluster import Cluster
 from stoker.client.errors import ClientError, KafkaRefused
 from stoker.client.topic_partition import TopicPartition
 from stoker.errors import StokerError
-from stoker.kafka_tools.failure import JavaError, java_error
+from stoker.kafka_tools.failure import COMMAND_FAILED, OPERATION_FAILED, JavaError, java_error
 from stoker.kafka_tools.hash_order import hash_map_order
 from stoker.kafka_tools.reassignment_json import (
-    COMMAND_FAILED,
-    OPERATION_FAILED,
     InvalidReassignment,
     ReassignmentFile,
     Replica,
@@ -215,9 +213,9 @@ def verify(cluster: Cluster, file: ReassignmentFile, *, keep_throttles: bool) ->
     for partition, target in sorted(file.targets.items()):
         print(_state(partition, target, moving, replicas.get(partition, ())))
     states = _log_dir_states(cluster, file.log_dirs)
-    lines = [_log_dir_state(replica, file.log_dirs[replica], states.get(replica)) for replica in states]
+    lines = [_log_dir_state(replica, file.log_dirs[replica], state) for replica, state in states.items()]
     print("\n".join(lines))
-    are_done = all(state is None or state.future is None for state in states.values())
+    are_done = all(state.future is None for state in states.values())
     if not moving and are_done and not keep_throttles:
         _clear_throttles(cluster, file)
 
@@ -236,20 +234,18 @@ def _state(
     return f"There is no active reassignment of partition {partition}, but replica set is {found} rather than {wanted}."
 
 
-def _log_dir_states(cluster: Cluster, wanted: Mapping[Replica, str]) -> dict[Replica, ReplicaLogDirs | None]:
-    """In the order of brokers; None of one whose broker does not answer."""
-    found: dict[Replica, ReplicaLogDirs | None] = {}
+def _log_dir_states(cluster: Cluster, wanted: Mapping[Replica, str]) -> dict[Replica, ReplicaLogDirs]:
+    """In the order of brokers. Raises KafkaRefused if one of them does not run."""
+    found: dict[Replica, ReplicaLogDirs] = {}
     for broker in sorted({replica.broker for replica in wanted}):
         here = sorted(replica for replica in wanted if replica.broker == broker)
         states = replica_log_dirs(cluster, broker, [replica.topic_partition for replica in here])
-        found |= {replica: states.get(replica.topic_partition) for replica in here}
+        found |= {replica: states[replica.topic_partition] for replica in here}
     return found
 
 
-def _log_dir_state(replica: Replica, target: str, state: ReplicaLogDirs | None) -> str:
+def _log_dir_state(replica: Replica, target: str, state: ReplicaLogDirs) -> str:
     partition = replica.topic_partition
-    if state is None:
-        return f"Partition {partition} cannot be found in any live log directory on broker {replica.broker}."
     if state.current is None:
         return (
             f"Partition {partition} is not found in any live log dir on broker {replica.broker}. There is likely an "
@@ -297,7 +293,7 @@ def cancel(cluster: Cluster, file: ReassignmentFile, *, keep_throttles: bool, ti
     back = {
         replica: state.current
         for replica, state in _log_dir_states(cluster, file.log_dirs).items()
-        if state is not None and state.future is not None and state.current is not None
+        if state.future is not None and state.current is not None
     }
     if back:
         _move_between_directories(cluster, back, timeout_ms)

@@ -65,7 +65,7 @@ class FormatRequest:
         """Raises TerseFailure and JavaError."""
         if values["add_scram"]:
             raise TerseFailure(
-                "--add-scram is not supported here: add users when the broker runs, with kafka-configs.sh."
+                "--add-scram is not supported here: add users when the broker runs, with kafka-configs.sh of Apache Kafka."
             )
         return cls(
             cluster_id=values["cluster_id"],

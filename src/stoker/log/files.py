@@ -134,8 +134,13 @@ def write_file(path: str, content: bytes, *, sync: bool = False) -> None:
 def replace_file(path: str, content: bytes, *, sync: bool = True) -> None:
     """Replace the file whole: whoever reads it, even after a crash, sees the old or the new content."""
     temporary = path + ".tmp"
-    write_file(temporary, content, sync=sync)
-    os.replace(temporary, path)
+    try:
+        write_file(temporary, content, sync=sync)
+        os.replace(temporary, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 def sync_directory(path: str) -> None:

@@ -115,7 +115,7 @@ def read_log(cluster: Cluster, sink_id: str) -> Remembered:
 
 
 def _end(cluster: Cluster, partition: TopicPartition, which: int) -> int:
-    listed = list_offsets(cluster, {partition: which})[partition]
+    listed = list_offsets(cluster, {partition: which}, waits_for_leaders=True)[partition]
     if isinstance(listed, KafkaRefused):
         raise listed
     return listed.offset

@@ -133,8 +133,18 @@ def registered_formats(access: Access, topics: Iterable[str]) -> dict[str, dict[
 
 
 def offsets_of(cluster: Cluster, topics: Iterable[str], place: int) -> dict[TopicPartition, int]:
-    """Where the partitions of these topics begin or end (EARLIEST, LATEST), for who reads what is committed."""
+    """Where the partitions of these topics begin or end (EARLIEST, LATEST), for who reads what is committed.
+
+    Without topics that are not there. One that has no leader at this moment is waited for: without it the answer would be
+    that of a smaller topic. Raises KafkaRefused.
+    """
     counts = partitions_of(cluster, topics)
     wanted = {TopicPartition(topic, each): place for topic, count in counts.items() for each in range(count)}
-    found = list_offsets(cluster, wanted, isolation_level=READ_COMMITTED)
-    return {partition: each.offset for partition, each in found.items() if isinstance(each, ListedOffset)}
+    found = list_offsets(cluster, wanted, isolation_level=READ_COMMITTED, waits_for_leaders=True)
+    offsets: dict[TopicPartition, int] = {}
+    for partition, each in found.items():
+        if isinstance(each, ListedOffset):
+            offsets[partition] = each.offset
+        elif each.error_code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise KafkaRefused(each.error_code, f"where {partition} begins and ends: {each.message}")
+    return offsets

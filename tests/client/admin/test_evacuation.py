@@ -2,7 +2,7 @@
 
 import pytest
 
-from stoker.client.admin.evacuation import plan_evacuation
+from stoker.client.admin.evacuation import NowhereToGo, plan_evacuation
 from stoker.client.admin.reassignments import Reassignment
 from stoker.client.topic_partition import TopicPartition
 from tests.client.admin.test_placement import topic
@@ -42,6 +42,18 @@ def test_a_partition_that_moves_otherwise_keeps_the_number_of_its_replicas(
 
 
 def test_a_replica_that_goes_is_no_load() -> None:
-    moving = {TopicPartition("events", 0): Reassignment(replicas=(2, 1), adding=(2,), removing=(1,))}
-    plan = plan_evacuation([topic("events", (2, 1)), topic("orders", (4,), (3,))], RACKS, 4, moving)
-    assert plan.after == {ORDERS: (1,)}
+    moving = {
+        TopicPartition("events", index): Reassignment(replicas=(broker, 1), adding=(broker,), removing=(1,))
+        for index, broker in enumerate((2, 3))
+    }
+    topics = [topic("events", (2, 1), (3, 1)), topic("orders", (4,)), topic("zebras", (1,), (2,), (3,))]
+    assert plan_evacuation(topics, RACKS, 4, moving).after == {ORDERS: (1,)}
+
+
+def test_nothing_goes_to_a_broker_that_is_being_emptied() -> None:
+    """Two that are emptied at once must not fill each other."""
+    moving = {TopicPartition("events", 0): Reassignment(replicas=(2, 3), adding=(2,), removing=(3,))}
+    topics = [topic("events", (2, 3)), topic("orders", (4, 1)), topic("zebras", (2,))]
+    assert plan_evacuation(topics, RACKS, 4, moving).after == {ORDERS: (2, 1)}
+    with pytest.raises(NowhereToGo, match="orders-0 could only go to 3, off which the last replicas are moved"):
+        plan_evacuation([topic("events", (2, 3)), topic("orders", (4, 1, 2))], RACKS, 4, moving)

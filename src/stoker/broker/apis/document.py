@@ -67,7 +67,7 @@ cluster: `make test-kafka` runs their tests on both, the cluster with three brok
 |---|---|---|---|
 | replicas | one, also where more are asked for, with a remark | as many as are asked for, or a refusal | there is one node |
 | a broker that is killed | is gone until it is started again | is gone for the seconds until others lead; clients look for them, and go on | as above |
-| a topic or a config that was just changed | is known at once | is known to each broker a moment later; Stoker's clients wait for it | brokers hear of it from the controller |
+| a topic or a config that was just changed | is known at once | is known to each broker a moment later; Stoker's clients wait for a topic that they made | brokers hear of it from the controller |
 | when EndTxn is answered | the transaction is complete | its markers may still be on their way; Stoker's sink waits for them | coordinator and leaders are different brokers |
 | producer ids | rise | rise within each coordinator | each has a block of its own |
 | `min.insync.replicas` | is a setting of the topic if it is given | is always one that the cluster has set | eligible leader replicas (KIP-966) |

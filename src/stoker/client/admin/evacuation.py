@@ -45,7 +45,8 @@ def plan_evacuation(
     node_id: int,
     moving: Mapping[TopicPartition, Reassignment] = _NOTHING_MOVES,
 ) -> Evacuation:
-    """Each replica goes to the broker that has the fewest, of a rack that the partition is not in, if there is one.
+    """Each replica goes to the broker that has the fewest, of a rack that the partition is not in, if there is one; never to
+    one whose last replicas are moved off at this moment: somebody may be emptying it, too.
 
     `racks` are those of all live brokers, `moving` the moves under way: what they take off the broker anyway is not in
     the plan, and no partition gets more replicas than it will have after them. Raises NowhereToGo.
@@ -60,6 +61,11 @@ def plan_evacuation(
     for replicas in wanted.values():
         loads.update(broker for broker in replicas if broker in racks)
     before = {partition: replicas for partition, replicas in wanted.items() if node_id in replicas}
+    emptied: dict[int, set[TopicPartition]] = {}
+    for partition, move in moving.items():
+        for broker in move.removing:
+            if not loads[broker]:
+                emptied.setdefault(broker, set()).add(partition)
     after: dict[TopicPartition, tuple[int, ...]] = {}
     for partition, replicas in sorted(before.items()):
         others = [broker for broker in replicas if broker != node_id]
@@ -69,8 +75,13 @@ def plan_evacuation(
                 f"{partition} has {len(replicas)} replicas, and without broker {node_id} there are {len(racks) - 1} live "
                 "brokers: add a broker first, or lower the number of its replicas"
             )
+        if not (staying := [broker for broker in candidates if not emptied.get(broker, set()) - {partition}]):
+            raise NowhereToGo(
+                f"{partition} could only go to {', '.join(map(str, candidates))}, off which the last replicas are moved at this moment: "
+                "wait until that is done (kafka-reassign-partitions.sh --list shows it), or add a broker first"
+            )
         taken = {racks.get(broker) for broker in others}
-        chosen = min(candidates, key=lambda broker: (racks[broker] in taken, loads[broker], broker))
+        chosen = min(staying, key=lambda broker: (racks[broker] in taken, loads[broker], broker))
         loads[chosen] += 1
         after[partition] = tuple(chosen if broker == node_id else broker for broker in replicas)
     return Evacuation(before=before, after=after)

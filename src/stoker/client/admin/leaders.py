@@ -1,12 +1,14 @@
 """Partitions put together by the broker that is asked about them, so that each broker is asked once."""
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
 
 from stoker.client.cluster import Cluster
 from stoker.client.errors import KafkaRefused
 from stoker.client.topic_partition import TopicPartition
 from stoker.wire.error_codes import ErrorCode
+
+T = TypeVar("T")
 
 
 class Leaders(NamedTuple):
@@ -38,6 +40,38 @@ def by_leader(cluster: Cluster, partitions: Iterable[TopicPartition]) -> Leaders
     return found
 
 
+def ask_each(
+    cluster: Cluster,
+    partitions: Iterable[TopicPartition],
+    ask: Callable[[list[TopicPartition], int], dict[TopicPartition, T | KafkaRefused]],
+    *,
+    who: Callable[[Cluster, Iterable[TopicPartition]], Leaders] = by_leader,
+    waits_for_leaders: bool = False,
+) -> dict[TopicPartition, T | KafkaRefused]:
+    """What `ask` is told of each partition by whom it has to ask, looked for again as long as an answer may be another soon.
+
+    A partition that is not there is refused at once, and one without a leader too, which may stay so for hours, unless
+    `waits_for_leaders`: then it has as long as any call.
+    """
+    wanted = pending = list(partitions)
+    found: dict[TopicPartition, T | KafkaRefused] = {}
+    for attempt in cluster.attempts() if wanted else ():
+        brokers = who(cluster, pending)
+        answered: dict[TopicPartition, T | KafkaRefused] = {}
+        for node_id, held in brokers.partitions.items():
+            answered |= ask(held, node_id)
+        found |= brokers.refused
+        found |= answered
+        pending = [each for each, result in answered.items() if _may_change(result)]
+        if waits_for_leaders:
+            pending += [
+                each for each, why in brokers.refused.items() if why.error_code is ErrorCode.LEADER_NOT_AVAILABLE
+            ]
+        if attempt.is_last or not pending:
+            break
+    return {partition: found[partition] for partition in wanted}
+
+
 def by_replica(cluster: Cluster, partitions: Iterable[TopicPartition], node_id: int) -> Leaders:
     """The same for one broker, which need not lead them: refused are those that it has no replica of."""
     partitions = list(partitions)
@@ -58,3 +92,7 @@ def by_replica(cluster: Cluster, partitions: Iterable[TopicPartition], node_id: 
         else:
             found.partitions.setdefault(node_id, []).append(partition)
     return found
+
+
+def _may_change(result: object) -> bool:
+    return isinstance(result, KafkaRefused) and result.error_code.retriable

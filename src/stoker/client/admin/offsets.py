@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from stoker.client.admin.leaders import by_leader
+from stoker.client.admin.leaders import ask_each
 from stoker.client.cluster import Cluster
 from stoker.client.errors import KafkaRefused
 from stoker.client.targets import LeaderOf
@@ -39,22 +39,18 @@ class ListedOffset(NamedTuple):
 
 
 def list_offsets(
-    cluster: Cluster, wanted: Mapping[TopicPartition, int], *, isolation_level: int = READ_UNCOMMITTED
+    cluster: Cluster,
+    wanted: Mapping[TopicPartition, int],
+    *,
+    isolation_level: int = READ_UNCOMMITTED,
+    waits_for_leaders: bool = False,
 ) -> dict[TopicPartition, ListedOffset | KafkaRefused]:
     """The first offset at or after a timestamp in milliseconds, or EARLIEST, LATEST, MAX_TIMESTAMP; of each partition."""
-    found: dict[TopicPartition, ListedOffset | KafkaRefused] = {}
-    pending = list(wanted)
-    for attempt in cluster.attempts() if wanted else ():
-        leaders = by_leader(cluster, pending)
-        found |= leaders.refused  # for good: a partition that is not there, or has no leader, may stay so for hours
-        answered: dict[TopicPartition, ListedOffset | KafkaRefused] = {}
-        for partitions in leaders.partitions.values():
-            answered |= _ask_leader(cluster, partitions, wanted, isolation_level)
-        found |= answered
-        pending = [partition for partition, result in answered.items() if _is_worth_another_try(result)]
-        if attempt.is_last or not pending:
-            break
-    return {partition: found[partition] for partition in wanted}
+
+    def ask(held: list[TopicPartition], _leader: int) -> dict[TopicPartition, ListedOffset | KafkaRefused]:
+        return _ask_leader(cluster, held, wanted, isolation_level)
+
+    return ask_each(cluster, wanted, ask, waits_for_leaders=waits_for_leaders)
 
 
 def list_offsets_of(
@@ -90,7 +86,3 @@ def _ask_leader(
         for topic in answer.topics
         for each in topic.partitions
     }
-
-
-def _is_worth_another_try(result: ListedOffset | KafkaRefused) -> bool:
-    return isinstance(result, KafkaRefused) and result.error_code.retriable

@@ -1,9 +1,10 @@
 """Producers as partitions know them: who has written with a producer id, and whose transaction is open."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from stoker.client.admin.leaders import by_leader, by_replica
+from stoker.client.admin.leaders import ask_each, by_replica
 from stoker.client.cluster import Cluster
 from stoker.client.errors import KafkaRefused, raise_if_refused
 from stoker.client.targets import Broker, LeaderOf
@@ -41,20 +42,16 @@ def describe_producers(
     cluster: Cluster, partitions: Iterable[TopicPartition], *, on_broker: int | None = None
 ) -> Producers:
     """The producers of each partition, as its leader knows them or, if given, the replica on a broker."""
-    wanted = pending = list(partitions)
-    found: Producers = {}
-    for attempt in cluster.attempts() if wanted else ():
-        brokers = by_leader(cluster, pending) if on_broker is None else by_replica(cluster, pending, on_broker)
-        found |= brokers.refused  # for good: a partition that is not there, or has no leader, may stay so for hours
+
+    def ask(held: list[TopicPartition], node_id: int) -> Producers:
         answered: Producers = {}
-        for node_id, held in brokers.partitions.items():
-            for start in range(0, len(held), _PARTITIONS_AT_ONCE):
-                answered |= _ask(cluster, held[start : start + _PARTITIONS_AT_ONCE], node_id)
-        found |= answered
-        pending = [each for each, result in answered.items() if _is_worth_another_try(result)]
-        if attempt.is_last or not pending:
-            break
-    return {partition: found[partition] for partition in wanted}
+        for start in range(0, len(held), _PARTITIONS_AT_ONCE):
+            answered |= _ask(cluster, held[start : start + _PARTITIONS_AT_ONCE], node_id)
+        return answered
+
+    if on_broker is None:
+        return ask_each(cluster, partitions, ask)
+    return ask_each(cluster, partitions, ask, who=partial(by_replica, node_id=on_broker))
 
 
 def abort_in_partition(cluster: Cluster, partition: TopicPartition, producer: ActiveProducer) -> None:
@@ -130,7 +127,3 @@ def _known(number: int) -> int | None:
 
 def _marker_error(answer: "WriteTxnMarkersResponse") -> int:
     return answer.markers[0].topics[0].partitions[0].error_code
-
-
-def _is_worth_another_try(result: list[ActiveProducer] | KafkaRefused) -> bool:
-    return isinstance(result, KafkaRefused) and result.error_code.retriable

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from stoker.client.admin.leaders import by_leader
+from stoker.client.admin.leaders import ask_each
 from stoker.client.cluster import Cluster
 from stoker.client.errors import KafkaRefused
 from stoker.client.targets import LeaderOf
@@ -21,9 +21,8 @@ HIGH_WATERMARK: Final = -1
 
 def delete_records(cluster: Cluster, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | KafkaRefused]:
     """Delete the records before an offset; for each partition where it begins now, or why nothing was deleted."""
-    leaders = by_leader(cluster, before)
-    results: dict[TopicPartition, int | KafkaRefused] = dict(leaders.refused)
-    for partitions in leaders.partitions.values():
+
+    def ask(held: list[TopicPartition], _leader: int) -> dict[TopicPartition, int | KafkaRefused]:
         request = DeleteRecordsRequest(
             timeout_ms=cluster.properties.request_timeout_ms * 9 // 10,
             topics=[
@@ -34,13 +33,16 @@ def delete_records(cluster: Cluster, before: Mapping[TopicPartition, int]) -> di
                         for index in indexes
                     ],
                 )
-                for topic, indexes in by_topic(partitions).items()
+                for topic, indexes in by_topic(held).items()
             ],
         )
-        answer = cluster.send(request, DeleteRecordsResponse, to=LeaderOf(*partitions[0]))
-        for topic in answer.topics:
-            for each in topic.partitions:
-                results[TopicPartition(topic.name, each.partition_index)] = (
-                    KafkaRefused(each.error_code) if each.error_code else each.low_watermark
-                )
-    return {partition: results[partition] for partition in before}
+        answer = cluster.send(request, DeleteRecordsResponse, to=LeaderOf(*held[0]))
+        return {
+            TopicPartition(topic.name, each.partition_index): KafkaRefused(each.error_code)
+            if each.error_code
+            else each.low_watermark
+            for topic in answer.topics
+            for each in topic.partitions
+        }
+
+    return ask_each(cluster, before, ask)
