@@ -5,6 +5,7 @@ BIN := .venv/bin
 KAFKA_JARS := .cache/kafka-jars/.complete
 SPRING_JARS := .cache/spring-jars/.complete
 CONFLUENT_JARS := .cache/confluent-jars/.complete
+CLASS_ARCHIVES := .cache/class-archives/.complete
 SPARK_JARS := .cache/spark-jars/.complete
 KAFKAJS := tests/clients/kafkajs
 NODE_MODULES := $(KAFKAJS)/node_modules/.package-lock.json
@@ -164,7 +165,7 @@ clean: ## remove all that make has made
 
 # What the tests need; apart, so that its parts are fetched side by side.
 .PHONY: set-up
-set-up: install kafka-jars spring-jars confluent-jars node-modules kcat curl
+set-up: install $(CLASS_ARCHIVES) spring-jars confluent-jars node-modules kcat curl
 
 # `$(call need,program,package)` stops with the name of what to install.
 need = command -v $(1) >/dev/null || { echo "$(1) is not installed: install $(2)" >&2; exit 1; }
@@ -198,6 +199,12 @@ $(KAFKA_JARS) $(SPRING_JARS) $(CONFLUENT_JARS) $(SPARK_JARS):
 	@echo "fetching $(notdir $(@D))"
 	@rm -rf $(@D)
 	@mvn -q -B -Dstyle.color=never -f $< dependency:$(GOAL) -DoutputDirectory=$(CURDIR)/$(@D) </dev/null
+	@touch $@
+
+# Of other jars, or made by another Java, they are passed over, and JVMs start as slowly as ever.
+$(CLASS_ARCHIVES): tests/class_archives.py .venv/.stoker $(KAFKA_JARS)
+	@echo "making archives of Java's classes"
+	@$(BIN)/python -m tests.class_archives </dev/null
 	@touch $@
 
 $(NODE_MODULES): $(KAFKAJS)/package-lock.json

@@ -17,6 +17,7 @@ import pytest
 from tests import backends
 from tests.apache_kafka import ApacheKafka
 from tests.backends import is_on_apache_kafka
+from tests.class_archives import SHORT_LIVED, SPARK, archived
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,9 +62,11 @@ SPARK_TIMEOUT_SECONDS = 900
 """Far more than any test needs, but on a machine that is busy with something else. A test that is interrupted while it talks
 to the JVM leaves the session unusable for all that come after it."""
 
-# Spark is started often and does little: compiling less saves more than it costs, but what is compiled must not be thrown away for
-# want of room, to be compiled again. In the environment, for examples too.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m")
+# In the environment, for examples and local clusters too.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join((*SPARK, *archived("spark"))))
+os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(SHORT_LIVED))
+os.environ.setdefault("SPARK_DAEMON_JAVA_OPTS", " ".join(archived("spark")))
+os.environ.setdefault("KAFKA_OPTS", " ".join(archived("kafka")))
 
 # Who starts the tests in the background of a shell has them ignore Ctrl-C, and so would all that they start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -197,8 +200,9 @@ def apache_kafka_address() -> Iterator[str]:
 def _active_session(request: pytest.FixtureRequest) -> None:
     """Spark looks for what is written in Python in the session that is active in a thread: that of the test before may be another one."""
     if "spark" in request.fixturenames:
-        session = request.getfixturevalue("spark")
-        type(session)._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)
+        from stoker.spark.spark_session import make_active
+
+        make_active(request.getfixturevalue("spark"))
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,13 @@
 """Which tests run together in one process, when several do (`pytest -n`)."""
 
+from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
 
 from tests.backends import APACHE_KAFKA, is_on_apache_kafka
 
@@ -22,6 +25,12 @@ class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # it ships without 
         super().__init__(config, log)
         self._root = config.rootpath
         self._uses_session = cache(self._names_it)
+
+    def add_node_collection(self, node: WorkerController, collection: Sequence[str]) -> None:
+        """Raises UsageError where tests share a name: one of them would run, and nobody would hear of the others."""
+        if twice := [name for name, count in Counter(collection).items() if count > 1]:
+            raise pytest.UsageError(f"more than one test has the name {', '.join(twice)}")
+        super().add_node_collection(node, collection)
 
     def _split_scope(self, nodeid: str) -> str:
         if is_on_apache_kafka(nodeid):

@@ -71,7 +71,7 @@ def test_the_option_is_stronger_than_the_environment_and_that_than_the_file(addr
 @pytest.mark.parametrize(
     ("properties", "words"),
     [
-        ("security.protocol=SASL_SSL", "security.protocol=SASL_SSL is not supported yet"),
+        ("security.protocol=TLS", "security.protocol=TLS cannot be used: the choices are PLAINTEXT, SSL"),
         ("request.timeout.ms=soon", "request.timeout.ms=soon is not a number of milliseconds, 0 to 2147483647"),
         ("a=\\u12", "line 1: malformed"),
     ],
@@ -93,7 +93,7 @@ def test_who_waits_is_told_why_once(
     address: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = 0.0
-    monkeypatch.setattr("stoker.cli.connection.time.monotonic", lambda: now)
+    monkeypatch.setattr("stoker.cli.connection.monotonic", lambda: now)
     with connect(address, None) as cluster:
         for now in (0.0, 1.9, 2.1, 5.0):
             cluster._on_retry(f"no coordinator after {now} s")

@@ -16,12 +16,12 @@ from stoker.log.files import FileCache
 from stoker.log.partition import PartitionLog
 from stoker.log.producer_state import AppendOrigin
 from stoker.wire.record_batch import ControlType, build_end_transaction_batch
-from tests.apache_kafka import CLASS_PATH, ApacheKafka
+from tests.apache_kafka import CLASS_PATH, FAST_START, ApacheKafka
 from tests.log.batches import NOW_MS, FakeClock, batch, new_log, read_records
 
 pytestmark = pytest.mark.java
 
-JAVA = ("java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", CLASS_PATH)
+JAVA = ("java", *FAST_START, "-cp", CLASS_PATH)
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 COMPLAINTS = ("Mismatches", "not found", "mismatch", "out of order", "Non-consecutive", "invalid bytes", "Exception")
 

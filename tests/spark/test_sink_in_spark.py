@@ -1,5 +1,6 @@
 """Writing with Spark: batches, streams, typed columns, and what is refused before anything is written."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
+import stoker.spark
 from tests.clients.client import eventually
 from tests.faults.broker_process import BrokerProcess
 from tests.registry.registry_process import RegistryProcess
@@ -69,6 +71,21 @@ def test_a_stream_from_topic_to_topic(spark: SparkSession, topics: Topics, check
     )
     assert len(written) == 150
     assert written == original
+
+
+def test_a_stream_that_a_thread_starts(spark: SparkSession, topics: Topics, checkpoint: str) -> None:
+    """Spark knows of no session in a thread of one's own until `stoker.spark.session()` is called there."""
+    source, target = topics.create(), topics.create()
+    source.send_values(range(10))
+
+    def run() -> None:
+        read = source.stream(stoker.spark.session(), startingOffsets="earliest")
+        options = sink_of(target, checkpointLocation=checkpoint)
+        read.writeStream.format("stoker").options(**options).trigger(availableNow=True).start().awaitTermination()
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(run).result()
+    assert values(spark, target) == sorted(map(str, range(10)))
 
 
 def test_typed_columns_by_a_schema_that_is_made_of_them(

@@ -134,7 +134,7 @@ def test_where_a_query_cannot_begin(
 @pytest.mark.parametrize(
     ("options", "error", "complaint"),
     [
-        ({"kafka__security__protocol": "SASL_SSL"}, InvalidClientProperty, "SASL_SSL is not supported yet"),
+        ({"kafka__security__protocol": "SASL_SSL"}, InvalidClientProperty, "sasl.mechanism=GSSAPI"),
         ({"kafka__bootstrap__servers": "127.0.0.1:1"}, CannotConnect, "cannot connect to 127.0.0.1:1"),
     ],
 )

@@ -242,7 +242,7 @@ class RunningKafkaStreams:
 
 def _java(*options: str) -> list[str]:
     """The start of the command."""
-    return ["java", *FAST_START, QUIET, *options, "-cp", f"{_compiled()}:{CLASS_PATH}", "Topologies"]
+    return ["java", *FAST_START, QUIET, *options, "-cp", f"{CLASS_PATH}:{_compiled()}", "Topologies"]
 
 
 def _compiled() -> Path:

@@ -89,8 +89,8 @@ def outcome(spark: "SparkSession", batches: list[list[Sent]]) -> dict[str, Any]:
     return found | {"late": late}
 
 
-@pytest.mark.timeout(600)
-@hypothesis.settings(max_examples=3, phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate])
+@pytest.mark.soak
+@hypothesis.settings(max_examples=20, phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate])
 @hypothesis.given(given=strategies.lists(steps, min_size=PARTITIONS, max_size=PARTITIONS))
 def test_cuts_change_nothing(spark: "SparkSession", given: list[list[tuple[str, str | None, int, int]]]) -> None:
     """Late rows, sessions, windows, joins: the same in one micro-batch and in several."""

@@ -102,7 +102,6 @@ def await_file(path: Path, process: "subprocess.Popen[str]") -> None:
 LINES: Final = ["All streams lead to Kafka", "hello kafka streams", "", "Join Kafka Summit; join, JOIN!"] * 5
 
 
-@pytest.mark.both_backends
 @pytest.mark.java
 @pytest.mark.acceptance("S071")
 def test_word_count_beside_kafka_streams(records: Records, spark: "SparkSession", tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from stoker.wire.record_batch import (
 )
 from stoker.wire.schema import Field, Request, Struct
 from stoker.wire.transaction_records import TransactionLogKey, TransactionLogValue, encode_transaction_key
-from tests.apache_kafka import CLASS_PATH
+from tests.apache_kafka import CLASS_PATH, FAST_START
 from tests.wire.examples import (
     CONSUMER_PROTOCOL,
     GROUP_RECORD_KEYS,
@@ -70,7 +70,7 @@ class Kafka:
 
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[Kafka]:
-    command = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", CLASS_PATH, str(SOURCE)]
+    command = ["java", *FAST_START, "-cp", CLASS_PATH, str(SOURCE)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, encoding="utf-8"
     ) as process:

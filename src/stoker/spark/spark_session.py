@@ -36,7 +36,8 @@ def session(
     times (plain `local[*]` allows no failure).
     What is given in `config`, or to `spark-submit`, is stronger than what is set here. If a session runs already it is
     used: settings that it has are kept, the others are made, and a warning names those that would have to be made
-    before the start. Raises SparkCannotStart, with what to install, if there is no Java.
+    before the start. It becomes the active session of the thread that calls: a thread of your own calls this before it
+    uses `format("stoker")`. Raises SparkCannotStart, with what to install, if there is no Java.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -47,6 +48,7 @@ def session(
             given[_MASTER] = master
         running = SparkSession.builder.getOrCreate()
         _adapt(running, given)
+        make_active(running)
         return running
     submitted = _submitted()
     chosen = master or given.get(_MASTER) or _named_master() or submitted.get(_MASTER)
@@ -58,6 +60,11 @@ def session(
         builder = builder.config(name, value)
     with _told_by_the_environment(wanted):
         return _started(builder)
+
+
+def make_active(spark: "SparkSession") -> None:
+    """In this thread: where a sink begins, Spark looks for what is written in Python only in the session that is active there."""
+    type(spark)._get_j_spark_session_class(spark._jvm).setActiveSession(spark._jsparkSession)
 
 
 def explain_settings(spark: "SparkSession | None" = None, *, master: str = LOCAL_MASTER) -> str:

@@ -4,6 +4,8 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
+from stoker.spark.spark_session import make_active
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -13,7 +15,6 @@ _AT_ONCE: Final = 4
 def at_once(spark: "SparkSession", jobs: Iterable[Callable[[], None]]) -> None:
     """Run them all, some at a time, as part of the streaming query that this thread belongs to. Raises the first error."""
     from pyspark import InheritableThread
-    from pyspark.sql import SparkSession
 
     waiting = list(jobs)
     if len(waiting) == 1:
@@ -23,8 +24,7 @@ def at_once(spark: "SparkSession", jobs: Iterable[Callable[[], None]]) -> None:
     turn = threading.Lock()
 
     def work() -> None:
-        # Spark looks for sources written in Python only in the session that a thread is known to work for.
-        SparkSession._get_j_spark_session_class(spark._jvm).setActiveSession(spark._jsparkSession)
+        make_active(spark)
         while True:
             with turn:
                 if not waiting or errors:

@@ -28,7 +28,7 @@ class JavaClients(RemoteClient):
     name: ClassVar[str] = "java"
 
     def __init__(self, bootstrap_servers: str) -> None:
-        class_path = f"{compiled()}:{CLASS_PATH}"
+        class_path = f"{CLASS_PATH}:{compiled()}"
         logging = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
         super().__init__(bootstrap_servers, ["java", *FAST_START, logging, "-cp", class_path, "Driver"])
 

@@ -5,9 +5,10 @@ from contextlib import closing
 
 import pytest
 
+from tests.backends import Backend
 from tests.clients.drivers.confluent import ConfluentKafka
 from tests.clients.groups.group import Groups, Programs
-from tests.clients.groups.side_by_side import Run, SideBySide
+from tests.clients.groups.side_by_side import AT_ONCE, AT_ONCE_ON_THREE_BROKERS, Run, SideBySide
 
 
 @pytest.fixture(scope="session")
@@ -25,8 +26,9 @@ def groups(programs: Programs, confluent: ConfluentKafka) -> Iterator[Groups]:
 
 
 @pytest.fixture(scope="session")
-def side_by_side(programs: Programs, confluent: ConfluentKafka) -> Iterator[SideBySide]:
-    with closing(SideBySide(lambda: Groups(programs, confluent))) as runner:
+def side_by_side(programs: Programs, confluent: ConfluentKafka, backend: Backend) -> Iterator[SideBySide]:
+    at_once = AT_ONCE if backend.is_embedded else AT_ONCE_ON_THREE_BROKERS
+    with closing(SideBySide(lambda: Groups(programs, confluent), at_once)) as runner:
         yield runner
 
 

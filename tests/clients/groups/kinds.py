@@ -13,6 +13,7 @@ from tests.clients.drivers.java import compiled
 from tests.clients.drivers.kafkajs import DIRECTORY as KAFKAJS_DIRECTORY
 
 HEARTBEAT_MS = 100
+SESSION_MS = 20_000
 CONSUMER_SESSION_MS = 10_000
 """The session time-out of all members that speak the consumer protocol: there it is the broker's to set."""
 
@@ -46,6 +47,11 @@ class Kind:
     """Whether it sends heartbeats, and minds max.poll.interval.ms, while the application does not poll."""
 
     @property
+    def session_ms(self) -> int:
+        """Of a member that asks for no other."""
+        return SESSION_MS if self.protocol == "classic" else CONSUMER_SESSION_MS
+
+    @property
     def name(self) -> str:
         return self.client if self.protocol == "classic" else f"{self.client}-{self.protocol}"
 
@@ -53,7 +59,7 @@ class Kind:
         match self.client:
             case "java":
                 logging = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"
-                class_path = f"{compiled()}:{CLASS_PATH}"
+                class_path = f"{CLASS_PATH}:{compiled()}"
                 return ["java", *FAST_START, logging, "-cp", class_path, "GroupMembers", bootstrap_servers]
             case "kafkajs":
                 return ["node", str(KAFKAJS_DIRECTORY / "member.js"), bootstrap_servers]
@@ -66,7 +72,7 @@ class Kind:
         every = {
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
-            "session.timeout.ms": 20_000,
+            "session.timeout.ms": SESSION_MS,
             "heartbeat.interval.ms": HEARTBEAT_MS,
             "max.poll.interval.ms": 30_000,
             **wanted,

@@ -12,14 +12,16 @@ Scenario = Callable[[Kind, Groups], None]
 Run = Callable[[Scenario, Kind], None]
 AT_ONCE = 7
 """Few enough that the clients of a small machine still get their turn well within a session time-out."""
+AT_ONCE_ON_THREE_BROKERS = 3
+"""These want turns of their own."""
 
 
 class SideBySide:
     """When the first test of a scenario asks, it starts for every kind that the session has selected; each test gets its own outcome."""
 
-    def __init__(self, new_groups: Callable[[], Groups]) -> None:
+    def __init__(self, new_groups: Callable[[], Groups], at_once: int) -> None:
         self._new_groups = new_groups
-        self._pool = ThreadPoolExecutor(AT_ONCE)
+        self._pool = ThreadPoolExecutor(at_once)
         self._runs: dict[Scenario, dict[Kind, Future[None]]] = {}
 
     def outcome(self, scenario: Scenario, kind: Kind, request: pytest.FixtureRequest) -> None:

@@ -60,7 +60,7 @@ def come_and_go(kind: Kind, groups: Groups) -> None:
         group.settle(first, doomed, leaver)
         leaver.wait_for_event("committed")
         leaver.leave()
-        group.settle(first, doomed, seconds=SESSION_MS / 1000)
+        group.settle(first, doomed, seconds=kind.session_ms / 1000 - 1)  # and not because it is given up
         doomed.wait_for_event("committed", after=len(doomed.events))
         doomed.kill()
         assert_only_processed_is_committed(group)

@@ -127,6 +127,9 @@ class ConfluentProducer(TransactionalProducer):
 
     def close(self) -> None:
         self._producer.purge()  # what was never sent must not be waited for
+        del (
+            self._producer
+        )  # what was raised may keep this object for long: librdkafka would look for its broker all the time
 
 
 class ConfluentMember(GroupMember):
