@@ -6,7 +6,7 @@ import pytest
 
 from stoker.client.address import Address
 from stoker.client.cluster import Cluster
-from stoker.client.errors import CannotConnect, ConnectionLost, KafkaRefused
+from stoker.client.errors import CannotConnect, ConnectionLost, KafkaRefused, NotKafka
 from stoker.client.properties import client_properties
 from stoker.client.targets import CONTROLLER, Broker, CoordinatorOf, LeaderOf
 from stoker.wire.error_codes import ErrorCode
@@ -85,6 +85,19 @@ def coordinator(node_id: int, at: Address, error_code: int = 0) -> Answer:
 def test_the_first_bootstrap_server_that_answers_is_taken() -> None:
     with scripted_broker(ALL, groups()) as broker, cluster_of(nobody(), broker) as cluster:
         assert cluster.send(ListGroupsRequest(), ListGroupsResponse).error_code == 0
+
+
+def test_an_address_that_is_not_kafkas_stops_nobody_from_finding_the_others() -> None:
+    """A proxy, an ingress, a wrong port: what answers there is passed over; alone it is told of at once."""
+
+    def http(asked: Asked) -> bytes:
+        return b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"
+
+    with scripted_broker(http) as proxy, scripted_broker(ALL, groups()) as broker:
+        with cluster_of(proxy, broker) as cluster:
+            assert cluster.send(ListGroupsRequest(), ListGroupsResponse).error_code == 0
+        with cluster_of(proxy) as cluster, pytest.raises(NotKafka, match="announced a response of 1213486160 bytes"):
+            cluster.metadata([])
 
 
 def test_a_cluster_that_nobody_reaches_fails_at_once() -> None:

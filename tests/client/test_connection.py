@@ -9,17 +9,19 @@ import pytest
 from stoker.client.address import Address
 from stoker.client.connection import MAX_RESPONSE_BYTES, Connection
 from stoker.client.errors import CannotConnect, ConnectionLost, NotKafka, RequestTimedOut, UnsupportedByBroker
+from stoker.client.security import Login, Security
 from stoker.errors import UnencodableMessage
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from stoker.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from stoker.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from stoker.wire.messages.metadata import MetadataRequest, MetadataResponse
+from stoker.wire.messages.sasl_handshake import SaslHandshakeRequest
 from tests.client.scripted_broker import Answer, Asked, ScriptedBroker, framed, offering, scripted_broker
 
 
 def opened(broker: ScriptedBroker, timeout: float = 10) -> Connection:
-    return Connection.open(broker.address, client_id="test", security_protocol="PLAINTEXT", timeout=timeout)
+    return Connection.open(broker.address, client_id="test", timeout=timeout)
 
 
 def metadata(asked: Asked) -> bytes:
@@ -183,4 +185,27 @@ def test_nobody_listens(host: str, words: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with pytest.raises(CannotConnect, match=words):
-        Connection.open(Address(host, port), client_id="test", security_protocol="PLAINTEXT", timeout=10)
+        Connection.open(Address(host, port), client_id="test", timeout=10)
+
+
+def test_a_stranger_is_heard_for_a_mebibyte() -> None:
+    """Until versions are agreed on and logins done: it might be anybody."""
+    with scripted_broker(lambda _: struct.pack(">i", 1024 * 1024 + 1)) as broker:
+        with pytest.raises(NotKafka, match="it announced a response of 1048577 bytes"):
+            opened(broker)
+
+
+def test_what_a_broker_closes_at_once_may_want_a_login() -> None:
+    """Told of the first request alone, and not to who is logging in."""
+    with scripted_broker(offering(MetadataRequest), lambda _: None, metadata, lambda _: None) as broker:
+        for answers, hint in ((0, "; it may want a login (security.protocol=SASL_SSL or SASL_PLAINTEXT)"), (1, "")):
+            connection = opened(broker)
+            for _ in range(answers):
+                connection.send(MetadataRequest(), MetadataResponse, timeout=10)
+            with pytest.raises(ConnectionLost) as lost:
+                connection.send(MetadataRequest(), MetadataResponse, timeout=10)
+            assert str(lost.value).endswith(f"the broker closed it{hint}")
+    security = Security(login=Login(mechanism="PLAIN", username="ann", password="secret"))
+    with scripted_broker(offering(SaslHandshakeRequest), lambda _: None) as broker:
+        with pytest.raises(ConnectionLost, match=r"the broker closed it$"):
+            Connection.open(broker.address, client_id="test", timeout=10, security=security)

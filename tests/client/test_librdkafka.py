@@ -68,6 +68,7 @@ def test_settings(properties: dict[str, str], settings: dict[str, str]) -> None:
         ({"interceptor.classes": "com.example.X"}, "interceptor.classes cannot be used: it names a Java class"),
         ({"ssl.truststore.location": "/ca.jks"}, "reads no JKS; .*ssl.truststore.type=PEM"),
         ({"ssl.keystore.location": "/me.jks"}, "reads no JKS; .*ssl.keystore.type=PKCS12"),
+        ({"acks": "7"}, "Invalid value 7 for configuration acks: String must be one of: all, -1, 0, 1"),
         ({"retries": "Integer.MAX_VALUE"}, "retries=Integer.MAX_VALUE is no number; 2147483647"),
         ({"auto.offset.reset": "by_duration:PT1H"}, "librdkafka knows earliest, latest and none"),
         (

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from stoker.client.address import Address
-from stoker.client.cluster import Cluster
 from stoker.client.errors import InvalidClientProperty
 from stoker.client.properties import client_properties, read_client_properties
 
@@ -15,7 +14,6 @@ def test_defaults_are_those_of_kafkas_admin_client() -> None:
     assert properties.bootstrap_servers == (Address("localhost", 9092),)
     assert (properties.request_timeout_ms, properties.default_api_timeout_ms) == (30_000, 60_000)
     assert (properties.retry_backoff_ms, properties.retry_backoff_max_ms) == (100, 1_000)
-    assert properties.security_protocol == "PLAINTEXT"
 
 
 def test_a_file_is_read_and_the_caller_is_stronger(tmp_path: Path) -> None:
@@ -49,14 +47,6 @@ def test_unknown_names_are_named_and_tolerated() -> None:
 def test_a_time_out_is_a_number(value: str) -> None:
     with pytest.raises(InvalidClientProperty, match=r"request\.timeout\.ms"):
         client_properties("localhost:9092", {"request.timeout.ms": value})
-
-
-@pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT", "sasl_ssl"])
-def test_security_is_refused_by_name(protocol: str) -> None:
-    """Before anything is sent: a password must not go where nobody protects it."""
-    cluster = Cluster(client_properties("localhost:1", {"security.protocol": protocol}))
-    with pytest.raises(InvalidClientProperty, match=f"security.protocol={protocol.upper()} is not supported yet"):
-        cluster.metadata([])
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

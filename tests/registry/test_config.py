@@ -44,6 +44,33 @@ def test_a_file_of_confluents_is_taken(tmp_path: Path) -> None:
     assert without_effect == ["debug"]
 
 
+def test_passwords_may_have_a_comment_sign(tmp_path: Path) -> None:
+    path = tmp_path / "schema-registry.properties"
+    path.write_text("kafkastore.sasl.password=abc #def\nkafkastore.topic=_others # mine\n")
+    config, _ = load_registry_config(path, {})
+    assert (config.client_properties, config.topic) == ({"sasl.password": "abc #def"}, "_others")
+
+
+def test_a_login_of_the_file_is_not_undone_by_stoker_toml(tmp_path: Path) -> None:
+    path = tmp_path / "schema-registry.properties"
+    path.write_text("kafkastore.sasl.jaas.config=admin\n")
+    config, _ = load_registry_config(path, {}, lambda _: {"kafkastore.sasl.username": "ann"})
+    assert config.client_properties == {"sasl.jaas.config": "admin"}
+
+
+def test_the_protocol_of_an_address_is_not_passed_over() -> None:
+    """Who reads SASL_SSL:// would not think that passwords and schemas go in clear."""
+    addresses = "SASL_SSL://kafka-1:9092,SASL_SSL://kafka-2:9092"
+    with pytest.raises(
+        InvalidRegistryConfig, match=r"SASL_SSL://kafka-1:9092, but kafkastore.security.protocol is PLAINTEXT"
+    ):
+        load_registry_config(None, {"kafkastore.bootstrap.servers": addresses})
+    config, _ = load_registry_config(
+        None, {"kafkastore.bootstrap.servers": addresses, "kafkastore.security.protocol": "sasl_ssl"}
+    )
+    assert config.bootstrap_servers == "kafka-1:9092,kafka-2:9092"
+
+
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [

@@ -65,6 +65,19 @@ def test_each_property_for_itself() -> None:
     }
 
 
+def test_a_login_is_not_undone_by_a_place_that_counts_less() -> None:
+    settings = resolve(
+        command_config={"sasl.jaas.config": "admin", "sasl.mechanisms": "SCRAM-SHA-512"},
+        environment={"STOKER_KAFKA_PROPERTIES_SASL_PASSWORD": "secret"},
+        file=file('[kafka.properties]\nsasl.username = "ann"\nsasl.mechanism = "PLAIN"\nclient.id = "shop"'),
+    )
+    assert settings.properties == {
+        "sasl.jaas.config": "admin",
+        "sasl.mechanisms": "SCRAM-SHA-512",
+        "client.id": "shop",
+    }
+
+
 @pytest.mark.parametrize("name", ["sasl.password", "ssl_key", "a", "enable.ssl.certificate.verification"])
 def test_variables_of_properties_go_both_ways(name: str) -> None:
     assert property_of_variable(property_variable(name)) == name

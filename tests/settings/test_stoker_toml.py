@@ -80,6 +80,16 @@ def test_a_line_of_an_inline_table() -> None:
     assert (read.line_of("spark.master"), read.line_of("kafka.bootstrap-servers")) == (2, 3)
 
 
+def test_files_are_found_from_its_directory() -> None:
+    """Commands run in directories below it, too."""
+    text = '[kafka.properties.ssl]\ntruststore.location = "ca.pem"\nkeystore.location = "/me.pem"\nca.location = ""'
+    assert parse_file(Path("/shop/stoker.toml"), text).properties == {
+        "ssl.truststore.location": "/shop/ca.pem",
+        "ssl.keystore.location": "/me.pem",
+        "ssl.ca.location": "",
+    }
+
+
 def test_every_setting_has_its_place_in_a_table() -> None:
     keys = {f"{table}.{key}" for table, keys in TABLES.items() if table for key in keys}
     assert keys == {setting.name for setting in SETTINGS} | {"kafka.properties"}

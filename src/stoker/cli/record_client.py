@@ -9,13 +9,14 @@ from confluent_kafka import KafkaError, KafkaException
 
 from stoker.cli.failure import CommandFailed
 from stoker.cli.output import say
-from stoker.client.errors import CannotConnect, InvalidClientProperty
+from stoker.client.errors import CannotConnect, InvalidClientProperty, NotTrusted
 from stoker.client.librdkafka import librdkafka_settings
 from stoker.client.properties import BOOTSTRAP_SERVERS, ClientProperties
 
 ClientT = TypeVar("ClientT")
 
 _LOST: Final = (KafkaError._TRANSPORT, KafkaError._RESOLVE, KafkaError._SSL, KafkaError._AUTHENTICATION)
+_UNTRUSTED: Final = (KafkaError._SSL, KafkaError._AUTHENTICATION)
 _HOPELESS: Final = (KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION, KafkaError._SSL)
 _FIRST_ATTEMPT_SECONDS: Final = 0.25
 
@@ -36,6 +37,7 @@ class ClientErrors:
 
     def __init__(self) -> None:
         self.cause = "no answer"
+        self.is_untrusted = False
         self.hopeless = False
         self.fatal: KafkaError | None = None
         self._connected = False
@@ -45,6 +47,7 @@ class ClientErrors:
             self.fatal = error
         elif error.code() in _LOST:
             self.cause = reason_of(error)
+            self.is_untrusted = error.code() in _UNTRUSTED
         if error.code() in _HOPELESS and not self.hopeless:
             self.hopeless = True
             if self._connected:
@@ -106,7 +109,7 @@ def parse_property(text: str) -> tuple[str, str]:
 def cluster_metadata(
     client: Connecting, serve: Callable[[float], object], properties: ClientProperties, errors: ClientErrors
 ) -> Any:
-    """All topics of the cluster. Raises CannotConnect as soon as every address has failed."""
+    """All topics of the cluster. Raises CannotConnect, or NotTrusted, as soon as every address has failed."""
     address = properties.given[BOOTSTRAP_SERVERS]
     timeout = _FIRST_ATTEMPT_SECONDS
     waited = 0.0
@@ -124,7 +127,7 @@ def cluster_metadata(
         else:
             errors.connected()
             return metadata
-    raise CannotConnect(address, errors.cause)
+    raise (NotTrusted if errors.is_untrusted else CannotConnect)(address, errors.cause)
 
 
 @contextmanager

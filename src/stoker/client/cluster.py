@@ -7,7 +7,7 @@ cluster.send(ListOffsetsRequest(...), ListOffsetsResponse, to=LeaderOf("orders",
 import time
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Final, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 from uuid import UUID
 
 from stoker.client.address import Address
@@ -17,6 +17,8 @@ from stoker.client.errors import (
     ClientError,
     ConnectionLost,
     KafkaRefused,
+    NotKafka,
+    NotTrusted,
     RequestTimedOut,
     as_error_code,
     raise_if_refused,
@@ -26,6 +28,9 @@ from stoker.client.targets import ANY_BROKER, AnyBroker, Broker, CoordinatorOf, 
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from stoker.wire.schema import ZERO_UUID, Request, Response
+
+if TYPE_CHECKING:
+    from stoker.client.security import Security
 
 R = TypeVar("R", bound=Response)
 
@@ -212,29 +217,38 @@ class Cluster:
 
     def _any_connection(self, seconds: float) -> Connection:
         for connection in self._connections.values():
-            if connection.is_open:
+            if not connection.is_used_up:
                 return connection
         failures: list[ClientError] = []
         for address in dict.fromkeys([*self._brokers.values(), *self.properties.bootstrap_servers]):
             try:
                 return self._connect(address, seconds)
-            except CONNECTION_FAILURES as failure:
+            except (*CONNECTION_FAILURES, NotKafka, NotTrusted) as failure:
                 failures.append(failure)
-        if len(failures) == 1:
+        if len(failures) == 1 or all(isinstance(failure, NotTrusted) for failure in failures):
             raise failures[0]
         raise CannotConnect("any broker", "; ".join(dict.fromkeys(map(str, failures))))
 
     def _connect(self, address: Address, seconds: float) -> Connection:
         connection = self._connections.get(address)
-        if connection is None or not connection.is_open:
+        if connection is None or connection.is_used_up:
+            if connection is not None:
+                connection.close()
             connection = self._connections[address] = Connection.open(
                 address,
                 client_id=self.properties.client_id,
-                security_protocol=self.properties.security_protocol,
+                security=self._security(),
                 timeout=self.request_timeout(seconds),
                 clock=self._clock,
             )
         return connection
+
+    def _security(self) -> "Security | None":
+        if "security.protocol" not in self.properties.given:
+            return None
+        from stoker.client.security import read_security  # most clients need none
+
+        return read_security(self.properties.given)
 
     def request_timeout(self, seconds_left: float) -> float:
         """How long to wait for one answer, in seconds, if so many are left for the call."""

@@ -4,13 +4,21 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from math import inf
 from socket import SHUT_RDWR, socket
 from struct import Struct as Layout
-from typing import Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from stoker import __version__
 from stoker.client.address import Address
-from stoker.client.errors import ConnectionLost, NotKafka, RequestTimedOut, UnsupportedByBroker, raise_if_refused
+from stoker.client.errors import (
+    ConnectionLost,
+    NotKafka,
+    NotTrusted,
+    RequestTimedOut,
+    UnsupportedByBroker,
+    raise_if_refused,
+)
 from stoker.client.transport import open_transport
 from stoker.errors import MalformedMessage, UnencodableMessage
 from stoker.wire.error_codes import ErrorCode
@@ -19,12 +27,23 @@ from stoker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsRes
 from stoker.wire.schema import Buffer, Request, Response
 
 MAX_RESPONSE_BYTES: Final = 100 * 1024 * 1024
+_MAX_BYTES_OF_STRANGERS: Final = 1024 * 1024
+"""Until versions are agreed on, and the broker has shown who it is."""
 _CHUNK: Final = 1024 * 1024
 _SMALL: Final = 64 * 1024
 _LENGTH: Final = Layout(">i")
 _ERROR_CODE: Final = Layout(">h")
+_TLS_ALERT: Final = 0x1503
+"""Its type and the first byte of its version, where a length should be."""
+_SHORTEST_WAIT_SECONDS: Final = 0.001
+"""In which what has come is taken, and what is small is sent; in none at all TLS would do neither."""
+_RENEWED_AFTER: Final = 0.85
+"""Of the time for which a login holds: as by Kafka's clients."""
 _SOFTWARE: Final = "stoker"
 _UNSUPPORTED: Final = int(ErrorCode.UNSUPPORTED_VERSION)
+
+if TYPE_CHECKING:
+    from stoker.client.security import Security
 
 R = TypeVar("R", bound=Response)
 
@@ -58,6 +77,10 @@ class Connection:
         self.features: dict[str, int] = {}
         """The levels that the cluster has agreed on (KIP-584), by name."""
         self.is_open = True
+        self._max_response_bytes = _MAX_BYTES_OF_STRANGERS
+        self._renewed_at = inf
+        self._may_want_login = False
+        """Whether nobody has logged in, and nothing but the versions has been answered, which anybody is told."""
 
     @classmethod
     def open(
@@ -65,14 +88,23 @@ class Connection:
         address: Address,
         *,
         client_id: str,
-        security_protocol: str,
         timeout: float,
+        security: "Security | None" = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> "Connection":
-        """Connect, and agree on versions. Raises ClientError."""
-        connection = cls(address, open_transport(address, security_protocol, timeout), client_id, clock)
+        """Connect, agree on versions, and log in, all within `timeout`; without `security` it is PLAINTEXT. Raises ClientError."""
+        deadline = clock() + timeout
+        tls, login = (None, None) if security is None else (security.tls, security.login)
+        connection = cls(address, open_transport(address, tls, timeout), client_id, clock)
         try:
-            connection._negotiate(timeout)
+            connection._negotiate(deadline - clock())
+            if login is not None:
+                from stoker.client.login import log_in
+
+                lifetime = log_in(connection, login, lambda: deadline - clock())
+                connection._renewed_at = inf if lifetime is None else clock() + lifetime * _RENEWED_AFTER
+            connection._may_want_login = login is None
+            connection._max_response_bytes = MAX_RESPONSE_BYTES
         except BaseException:
             connection.close()
             raise
@@ -124,7 +156,12 @@ class Connection:
     def interrupt(self) -> None:
         """From another thread: whoever waits for an answer gets ConnectionLost at once."""
         with suppress(OSError):  # it is closed already
-            self._stream.shutdown(SHUT_RDWR)
+            socket.shutdown(self._stream, SHUT_RDWR)  # of the stream below TLS, whose own is for its thread alone
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether another should take its place: it is closed, or idle and its login holds for not much longer (KIP-368)."""
+        return not self.is_open or (self._clock() > self._renewed_at and not self._unanswered)
 
     def _negotiate(self, timeout: float) -> None:
         request = ApiVersionsRequest(client_software_name=_SOFTWARE, client_software_version=__version__)
@@ -171,7 +208,7 @@ class Connection:
         name = request.__name__.removesuffix("Request")
         posted = Posted(name, version, self._correlation_id, timeout, self._clock() + timeout)
         with self._closing_on_failure(posted):
-            self._stream.settimeout(timeout)
+            self._stream.settimeout(max(timeout, _SHORTEST_WAIT_SECONDS))
             for piece in _joined([_LENGTH.pack(size), header, *parts]):
                 self._stream.sendall(piece)
         self._unanswered.append(posted.correlation_id)
@@ -188,19 +225,25 @@ class Connection:
 
     def _receive_next(self, deadline: float, place: Place | None) -> Buffer:
         (length,) = _LENGTH.unpack(self._receive(_LENGTH.size, deadline))
-        if not _LENGTH.size <= length <= MAX_RESPONSE_BYTES:
+        if length >> 16 == _TLS_ALERT:
+            raise NotKafka(str(self.address), "it speaks TLS: security.protocol is SSL there, or SASL_SSL")
+        if not _LENGTH.size <= length <= self._max_response_bytes:
             raise NotKafka(str(self.address), f"it announced a response of {length} bytes")
-        return self._receive(length, deadline) if place is None else self._fill(place(length), deadline)
+        frame = self._receive(length, deadline) if place is None else self._fill(place(length), deadline)
+        self._may_want_login = False
+        return frame
 
     @contextmanager
     def _closing_on_failure(self, posted: Posted) -> Iterator[None]:
         try:
             yield
-        except (TimeoutError, BlockingIOError):
+        except TimeoutError:
             self.close()
             raise RequestTimedOut(str(self.address), posted.name, posted.timeout) from None
         except OSError as error:
             self.close()
+            if _is_about_certificates(error):
+                raise NotTrusted(str(self.address), f"the certificate of this client: {error.strerror}") from None
             raise ConnectionLost(str(self.address), error.strerror or str(error)) from None
         except BaseException:
             self.close()
@@ -213,7 +256,7 @@ class Connection:
             self._limit_wait(deadline)
             piece = self._stream.recv(min(count - len(received), _CHUNK))
             if not piece:
-                raise ConnectionLost(str(self.address), "the broker closed it")
+                raise self._closed()
             received += piece
         return received
 
@@ -224,13 +267,17 @@ class Connection:
             self._limit_wait(deadline)
             count = self._stream.recv_into(room[filled:])
             if not count:
-                raise ConnectionLost(str(self.address), "the broker closed it")
+                raise self._closed()
             filled += count
         return room
 
+    def _closed(self) -> ConnectionLost:
+        hint = "; it may want a login (security.protocol=SASL_SSL or SASL_PLAINTEXT)" if self._may_want_login else ""
+        return ConnectionLost(str(self.address), f"the broker closed it{hint}")
+
     def _limit_wait(self, deadline: float) -> None:
         """An answer that came in time is taken also by who asks for it later: then nobody waits for what is not there."""
-        self._stream.settimeout(max(deadline - self._clock(), 0))
+        self._stream.settimeout(max(deadline - self._clock(), _SHORTEST_WAIT_SECONDS))
 
     def _decode(self, frame: Buffer, response: type[R], posted: Posted) -> R:
         try:
@@ -241,6 +288,12 @@ class Connection:
         except MalformedMessage as error:
             self.close()
             raise NotKafka(str(self.address), str(error)) from None
+
+
+def _is_about_certificates(error: OSError) -> bool:
+    """With TLS 1.3 a client hears only when it reads that the broker wants another certificate of it."""
+    reason = str(getattr(error, "reason", None))  # of an SSLError
+    return "_ALERT_" in reason and ("CERTIFICATE" in reason or "UNKNOWN_CA" in reason)
 
 
 def _joined(parts: list[Buffer]) -> Iterator[Buffer]:

@@ -6,6 +6,7 @@ StokerError
     ├── CannotConnect           nobody answers at an address
     ├── ConnectionLost          the broker went away before it answered
     ├── NotKafka                what answers does not speak Kafka's protocol
+    ├── NotTrusted              client or broker does not believe the other's certificate, or login
     ├── RequestTimedOut         no answer in time
     ├── UnsupportedByBroker     an API, or a version of it, that the broker does not have
     ├── DeliveryTimedOut        records that were not acknowledged in time
@@ -56,6 +57,15 @@ class NotKafka(ClientError):
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(f"what answers at {address} does not speak Kafka's protocol as it should: {reason}")
+
+
+class NotTrusted(ClientError):
+    """Client or broker does not believe who the other is: asked again it will be no other."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(f"{address} is not trusted, or does not trust this client: {reason}")
+        self.address = address
+        self.reason = reason
 
 
 class RequestTimedOut(ClientError):

@@ -6,9 +6,11 @@ and what would change the meaning of a command if it fell away is refused with t
 
 import re
 from collections.abc import Mapping
+from textwrap import wrap
 from typing import Final
 
 from stoker.client.errors import InvalidClientProperty
+from stoker.settings.alternatives import contradiction
 
 _RENAMED: Final = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
@@ -19,6 +21,9 @@ _RENAMED: Final = {
     "ssl.keystore.key": "ssl.key.pem",
     "ssl.truststore.certificates": "ssl.ca.pem",
 }
+
+_ALIASES: Final = {"compression.codec": "compression.type", "request.required.acks": "acks"}
+"""What librdkafka itself takes by two names, and tells of by the first."""
 
 _WITHOUT_EFFECT: Final = frozenset(
     [
@@ -67,6 +72,22 @@ _OPTION: Final = re.compile(r"""\s+(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\
 _LOGIN: Final = re.compile(rf"\S*\.(?:Plain|Scram)LoginModule\s+required(?P<options>(?:{_OPTION.pattern})+)\s*;")
 _ESCAPED: Final = re.compile(r"\\(.)")
 
+_PEM_TEXTS: Final = frozenset(
+    [
+        "ssl.ca.pem",
+        "ssl.certificate.pem",
+        "ssl.key.pem",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.truststore.certificates",
+    ]
+)
+_PEM_BLOCK: Final = re.compile(
+    r"(?P<begin>-----BEGIN ([A-Z0-9 ]+)-----)(?P<body>.*?)(?P<end>-----END \2-----)", re.DOTALL
+)
+
+_ACKS: Final = ("all", "-1", "0", "1")
+
 _ASSIGNORS: Final = {
     "RangeAssignor": "range",
     "RoundRobinAssignor": "roundrobin",
@@ -77,6 +98,8 @@ _ASSIGNORS: Final = {
 def librdkafka_settings(properties: Mapping[str, str]) -> dict[str, str]:
     """The same properties for librdkafka, whose own names are taken too. Raises InvalidClientProperty."""
     remaining = {name: value.strip() for name, value in properties.items()}
+    if (pair := contradiction(remaining)) is not None:
+        raise InvalidClientProperty(f"{pair[0]} and {pair[1]} are different words for one thing: give one of them")
     settings = _trust(remaining) | _identity(remaining) | _compression_level(remaining) | _credentials(remaining)
     for name, value in remaining.items():
         if value and (reason := _REFUSED.get(name)):
@@ -87,6 +110,11 @@ def librdkafka_settings(properties: Mapping[str, str]) -> dict[str, str]:
     return settings
 
 
+def name_in_java(name: str) -> str:
+    """The property that the user may have set of what librdkafka calls so."""
+    return next((java for java, renamed in _RENAMED.items() if renamed == name), _ALIASES.get(name, name))
+
+
 def _translated(name: str, value: str) -> dict[str, str]:
     match name:
         case "buffer.memory" if value.isdecimal():
@@ -95,16 +123,33 @@ def _translated(name: str, value: str) -> dict[str, str]:
             raise InvalidClientProperty(
                 f"retries={value} is no number; 2147483647 retries until delivery.timeout.ms is over"
             )
+        case "acks" if value not in _ACKS:
+            raise InvalidClientProperty(
+                f"Invalid value {value} for configuration acks: String must be one of: {', '.join(_ACKS)}"
+            )
         case "auto.offset.reset":
             return {name: _offset_reset(value)}
         case "partition.assignment.strategy":
             return {name: ",".join(_assignor(each.strip()) for each in value.split(","))}
+        case _ if name in _PEM_TEXTS:
+            return {_RENAMED.get(name, name): pem_lines(value)}
         case "ssl.endpoint.identification.algorithm":
             return {name: value or "none"}
         case "send.buffer.bytes" | "receive.buffer.bytes":
             return {_RENAMED[name]: "0" if value == "-1" else value}  # what the system thinks right
         case _:
             return {_RENAMED.get(name, name): value}
+
+
+def pem_lines(text: str) -> str:
+    """With the line breaks that OpenSSL wants, and Java does not; what stands between the blocks is left out."""
+    blocks = [
+        match[0]
+        if ":" in match["body"]
+        else "\n".join((match["begin"], *wrap("".join(match["body"].split())), match["end"]))
+        for match in _PEM_BLOCK.finditer(text)
+    ]
+    return "".join(f"{block}\n" for block in blocks) or text
 
 
 def _offset_reset(value: str) -> str:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from stoker.properties import Property
 
 BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
-PLAINTEXT: Final = "PLAINTEXT"
 
 _NUMBERS: Final = {
     "request.timeout.ms": 30_000,
@@ -60,7 +59,6 @@ class ClientProperties:
     """How long one call may take, with all its retries."""
     retry_backoff_ms: int
     retry_backoff_max_ms: int
-    security_protocol: str
     given: Mapping[str, str] = field(repr=False)
 
     @property
@@ -82,27 +80,24 @@ def client_properties(bootstrap_servers: str | None = None, given: Mapping[str, 
         default_api_timeout_ms=_number(given, "default.api.timeout.ms"),
         retry_backoff_ms=_number(given, "retry.backoff.ms"),
         retry_backoff_max_ms=_number(given, "retry.backoff.max.ms"),
-        security_protocol=given.get("security.protocol", PLAINTEXT).strip().upper(),
         given=given,
     )
 
 
 def read_client_properties(path: Path) -> dict[str, str]:
-    """The properties of a file; of a name that comes twice the last counts. Raises InvalidClientProperty.
-
-    A comment behind a value is left out, but for secrets, which may hold a #.
-    """
+    """The properties of a file; of a name that comes twice the last counts. Raises InvalidClientProperty."""
     from stoker.properties import read_properties  # most commands are given no file
 
     try:
-        return {each.name: _value(each) for each in read_properties(path)}
+        return {each.name: text_of(each) for each in read_properties(path)}
     except OSError as error:
         raise InvalidClientProperty(f"{path} cannot be read: {error.strerror}") from error
     except MalformedProperties as error:
         raise InvalidClientProperty(f"{path} {error}") from error
 
 
-def _value(found: "Property") -> str:
+def text_of(found: "Property") -> str:
+    """Its value. A comment behind it is left out, but for secrets, which may hold a #."""
     return (found if is_secret(found.name) else found.without_comment()).value.strip()
 
 

@@ -294,7 +294,10 @@ class RangeFetcher:
 
     def _offsets_gone(self) -> ClientError:
         partition = TopicPartition(self._wanted.topic, self._wanted.partition)
-        found = [list_offsets(self._cluster, {partition: which})[partition] for which in (EARLIEST, LATEST)]
+        found = [
+            list_offsets(self._cluster, {partition: which}, waits_for_leaders=True)[partition]
+            for which in (EARLIEST, LATEST)
+        ]
         offsets = [each.offset for each in found if isinstance(each, ListedOffset)]
         if len(offsets) < len(found):
             return next(each for each in found if isinstance(each, KafkaRefused))

@@ -1,23 +1,26 @@
-"""The byte stream under a connection. TLS and SASL belong here: they wrap the socket before the first request."""
+"""The byte stream under a connection, with TLS or without."""
 
 import socket
+from typing import TYPE_CHECKING
 
 from stoker.client.address import Address
-from stoker.client.errors import CannotConnect, InvalidClientProperty
-from stoker.client.properties import PLAINTEXT
+from stoker.client.errors import CannotConnect
+
+if TYPE_CHECKING:
+    from stoker.client.security import Tls
 
 
-def open_transport(address: Address, security_protocol: str, timeout: float) -> socket.socket:
-    """A connected socket. Raises CannotConnect and, for a protocol that is not spoken yet, InvalidClientProperty."""
-    if security_protocol != PLAINTEXT:
-        raise InvalidClientProperty(
-            f"security.protocol={security_protocol} is not supported yet: this client speaks {PLAINTEXT}, without TLS and SASL"
-        )
+def open_transport(address: Address, tls: "Tls | None", timeout: float) -> socket.socket:
+    """A connected socket. Raises CannotConnect and NotTrusted, and InvalidClientProperty for certificates that cannot be used."""
     try:
         stream = socket.create_connection(address, timeout)
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is None:
+            return stream
+        from stoker.client.tls import wrap
+
+        return wrap(stream, tls, address)
     except TimeoutError:
         raise CannotConnect(str(address), f"no answer in {timeout:g} s") from None
     except OSError as error:  # also a name that is not known
         raise CannotConnect(str(address), error.strerror or str(error)) from None
-    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return stream

@@ -73,6 +73,7 @@ def java_error(error: StokerError) -> JavaError:
         InvalidClientProperty,
         KafkaRefused,
         NotKafka,
+        NotTrusted,
         RequestTimedOut,
         UnsupportedByBroker,
     )
@@ -87,6 +88,8 @@ def java_error(error: StokerError) -> JavaError:
         return JavaError("org.apache.kafka.common.config.ConfigException", str(error))
     if isinstance(error, UnsupportedByBroker):
         return JavaError(f"{_ERRORS}.UnsupportedVersionException", str(error))
+    if isinstance(error, NotTrusted):
+        return JavaError(f"{_ERRORS}.SslAuthenticationException", str(error))
     if isinstance(error, (CannotConnect, ConnectionLost, NotKafka, RequestTimedOut)):
         return JavaError(f"{_ERRORS}.TimeoutException", str(error))
     return JavaError("org.apache.kafka.common.KafkaException", str(error))

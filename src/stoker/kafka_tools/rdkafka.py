@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 
 from stoker.client.errors import CannotConnect, InvalidClientProperty
-from stoker.client.librdkafka import librdkafka_settings
+from stoker.client.librdkafka import librdkafka_settings, name_in_java
 from stoker.kafka_tools.failure import JavaError
 from stoker.kafka_tools.thrown import log_warning
 
@@ -19,9 +19,14 @@ _LOST: Final = (KafkaError._TRANSPORT, KafkaError._RESOLVE, KafkaError._SSL, Kaf
 _HOPELESS: Final = (KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION, KafkaError._SSL)
 _CONFIGS: Final = "org.apache.kafka.common.config.AbstractConfig"
 _NO_SUCH_PROPERTY: Final = re.compile(r'No such configuration property: "([^"]+)"')
+_PROPERTY: Final = re.compile(r'(?<=onfiguration property )"([^"]+)"')
 _FIRST_ATTEMPT_SECONDS: Final = 0.25
 _LONGEST_SECONDS: Final = 30.0
 _DETAIL: Final = re.compile(r" \(.*\)$", re.DOTALL)
+
+
+def _in_java(found: re.Match[str]) -> str:
+    return f'"{name_in_java(found[1])}"'
 
 
 class Errors:
@@ -60,7 +65,7 @@ def open_client(
             problem = refused.args[0].str()
             named = _NO_SUCH_PROPERTY.search(problem)
             if named is None or given.pop(named[1], None) is None:
-                raise JavaError(_CONFIG_EXCEPTION, problem) from None
+                raise JavaError(_CONFIG_EXCEPTION, _PROPERTY.sub(_in_java, problem)) from None
             unknown.append(named[1])
         else:
             if unknown:

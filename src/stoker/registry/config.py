@@ -6,14 +6,18 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
+from stoker.client.properties import text_of
+from stoker.client.security import PROTOCOLS
 from stoker.errors import MalformedProperties, StokerError
 from stoker.properties import read_properties
 from stoker.registry.errors import RegistryError
 from stoker.registry.settings import Level, parse_level
+from stoker.settings.alternatives import overlaid
 
 _STORE: Final = "kafkastore."
 BOOTSTRAP_SERVERS: Final = "kafkastore.bootstrap.servers"
-HANDED_ON: Final = ("security.", "sasl.", "ssl.", "client.")
+_PROTOCOL: Final = "kafkastore.security.protocol"
+HANDED_ON: Final = ("security.", "sasl.", "ssl.", "enable.ssl.", "client.")
 """How the properties begin that its Kafka client is given."""
 _OTHER_NAMES: Final = {
     "avro.compatibility.level": "schema.compatibility.level",
@@ -73,14 +77,15 @@ def load_registry_config(
     given: dict[str, str] = {}
     if path is not None:
         try:
-            given = {each.name: each.without_comment().value.strip() for each in read_properties(path)}
+            given = {each.name: text_of(each) for each in read_properties(path)}
         except OSError as error:
             raise InvalidRegistryConfig(f"--config {path} cannot be read: {error.strerror}") from error
         except MalformedProperties as error:
             raise InvalidRegistryConfig(f"{path} {error}") from error
-    given = {_OTHER_NAMES.get(name, name): value for name, value in {**given, **overrides}.items()}
+    given = {_OTHER_NAMES.get(name, name): value for name, value in overlaid(given, overrides, _STORE).items()}
     if defaults is not None:
-        given = {**defaults(given.get(BOOTSTRAP_SERVERS)), **given}
+        given = overlaid(defaults(given.get(BOOTSTRAP_SERVERS)), given, _STORE)
+    _check_protocols(given)
     values: dict[str, Any] = {}
     for name, setting in SETTINGS.items():
         text = given.pop(name, setting.default)
@@ -97,6 +102,17 @@ def load_registry_config(
         if name.startswith(tuple(_STORE + each for each in HANDED_ON))
     }
     return RegistryConfig(**values, client_properties=handed_on), sorted(given)
+
+
+def _check_protocols(given: Mapping[str, str]) -> None:
+    """Who writes SASL_SSL:// in front of an address means it. Raises InvalidRegistryConfig."""
+    protocol = given.get(_PROTOCOL, PROTOCOLS[0]).strip().upper()
+    for address in given.get(BOOTSTRAP_SERVERS, "").split(","):
+        scheme = address.strip().rpartition("://")[0].upper()
+        if scheme in PROTOCOLS[1:] and scheme != protocol:
+            raise InvalidRegistryConfig(
+                f"{BOOTSTRAP_SERVERS}={address.strip()}, but {_PROTOCOL} is {protocol}: set it to {scheme}, or take that out"
+            )
 
 
 def parse_options(arguments: Iterable[str]) -> dict[str, str]:

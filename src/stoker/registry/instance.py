@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 from stoker.client.cluster import Cluster
 from stoker.client.errors import CannotConnect, ConnectionLost
+from stoker.client.librdkafka import librdkafka_settings
 from stoker.client.properties import ClientProperties
 from stoker.errors import StokerError
 from stoker.registry.deliberation import Patience, deliberate
@@ -95,7 +96,7 @@ class Instance:
         self._loop = asyncio.get_running_loop()
         options = self._options
         await self._find_cluster()
-        self._properties = options.properties.given
+        self._properties = librdkafka_settings(options.properties.given)
         self._reader = LogReader(
             self._properties,
             options.topic,

@@ -3,6 +3,7 @@
 import logging
 from typing import Final
 
+from stoker.client.admin.cluster import registered_brokers
 from stoker.client.admin.configs import (
     Alteration,
     Operation,
@@ -13,7 +14,7 @@ from stoker.client.admin.configs import (
 )
 from stoker.client.admin.topics import Topic, create_topic, describe_topics, wait_until
 from stoker.client.cluster import Cluster
-from stoker.client.errors import KafkaRefused
+from stoker.client.errors import KafkaRefused, UnsupportedByBroker
 from stoker.errors import StokerError
 from stoker.wire.error_codes import ErrorCode
 
@@ -31,14 +32,31 @@ class UnfitTopic(StokerError):
 def prepare_topic(cluster: Cluster, name: str) -> str:
     """Afterwards the topic is there and compacted. Gives the cluster's id. Raises UnfitTopic and ClientError."""
     metadata = cluster.metadata([name])
+    replicas = min(_MOST_REPLICAS, _brokers(cluster))
     (topic,) = describe_topics(cluster, [name])
     if isinstance(topic, KafkaRefused):
         if topic.error_code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise topic
-        _create(cluster, name, min(_MOST_REPLICAS, len(metadata.brokers)))
+        _create(cluster, name, replicas)
     else:
         _check(cluster, topic)
+        if (there := len(topic.partitions[0].replicas)) < replicas:
+            logger.warning(
+                "the topic %s has %d of %d replicas, as there were fewer brokers when it was made: "
+                "kafka-reassign-partitions.sh gives it more",
+                name,
+                there,
+                replicas,
+            )
     return metadata.cluster_id or ""
+
+
+def _brokers(cluster: Cluster) -> int:
+    """How many there are, with those that are down at this moment: they get their replica when they are back."""
+    try:
+        return len(registered_brokers(cluster))
+    except UnsupportedByBroker:  # before Kafka 4.0
+        return len(cluster.metadata([]).brokers)
 
 
 def _create(cluster: Cluster, name: str, replicas: int) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
+from stoker.settings.alternatives import overlaid
 from stoker.settings.definitions import (
     BOOTSTRAP_SERVERS,
     COMMAND_CONFIG_FLAG,
@@ -186,16 +187,17 @@ def _value(
 def _properties(
     command_config: Mapping[str, str], environment: Mapping[str, str], file: SettingsFile | None
 ) -> dict[str, Value]:
-    found: dict[str, Value] = {}
+    of_file: dict[str, Value] = {}
     if file is not None:
         for name, text in file.properties.items():
-            found[name] = _property(name, text, Place.FILE, str(file.path), file)
+            of_file[name] = _property(name, text, Place.FILE, str(file.path), file)
+    of_variables: dict[str, Value] = {}
     for variable, text in environment.items():
         if variable.startswith(PROPERTY_VARIABLES) and text:
             name = property_of_variable(variable)
-            found[name] = _property(name, text, Place.VARIABLE, variable)
-    for name, text in command_config.items():
-        found[name] = _property(name, text, Place.FLAG, COMMAND_CONFIG_FLAG)
+            of_variables[name] = _property(name, text, Place.VARIABLE, variable)
+    typed = {name: _property(name, text, Place.FLAG, COMMAND_CONFIG_FLAG) for name, text in command_config.items()}
+    found = overlaid(overlaid(of_file, of_variables), typed)
     found.pop(_BOOTSTRAP_PROPERTY, None)
     return found
 

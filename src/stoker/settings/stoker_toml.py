@@ -96,7 +96,8 @@ class _Reader:
                 raise InvalidSettings(f"{where}: {name} is given by {_KEYS_OF_PROPERTIES[name]}")
             if name in properties:
                 raise InvalidSettings(f"{where}: {name} is in [{KAFKA_PROPERTIES}] twice, with quotes and without")
-            properties[name] = _property_text(where, name, value)
+            text = _property_text(where, name, value)
+            properties[name] = str(self._path.parent / text) if text and _is_file(name) else text
         return SettingsFile(path=self._path, values=values, properties=properties, line_of=cache(self._line_of_setting))
 
     def _check_keys(self, table: str, content: Mapping[str, Any]) -> None:
@@ -186,6 +187,11 @@ def _leaves(table: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[tuple[
             yield from _leaves(value, (*above, key))
         else:
             yield (*above, key), value
+
+
+def _is_file(name: str) -> bool:
+    """Which is found from the directory of stoker.toml, wherever below it a command runs."""
+    return name.startswith("ssl.") and name.endswith(".location")
 
 
 def _property_text(where: str, name: str, value: Any) -> str:

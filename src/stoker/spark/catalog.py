@@ -140,7 +140,7 @@ def attach(
     base = {
         "kafka.isolation.level": "read_committed",
         "kafka.bootstrap.servers": named.bootstrap_servers,
-        **named.options,
+        **named.options_under(given),
     }
     if named.registry is not None:
         base["schema.registry.url"] = named.registry

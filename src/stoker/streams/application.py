@@ -52,7 +52,7 @@ class Streams:
         named = NamedCluster.of(bootstrap_servers, registry)
         self.bootstrap_servers = named.bootstrap_servers
         self.registry = named.registry
-        self.options = named.options | {each: str(value) for each, value in (options or {}).items()}
+        self.options = named.options_under({each: str(value) for each, value in (options or {}).items()})
         self._state_dir = state_dir
         self._spark = spark
         self._master = master

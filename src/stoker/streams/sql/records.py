@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
+from stoker.client.librdkafka import librdkafka_settings
 from stoker.streams.errors import StreamsError
 from stoker.streams.kafka_inputs import Access
 
@@ -32,7 +33,7 @@ class RecordsUnavailable(StreamsError):
 
 def client_settings(access: Access) -> dict[str, str]:
     given = {name[len(_KAFKA) :]: value for name, value in access.options.items() if name.startswith(_KAFKA)}
-    return {**given, "bootstrap.servers": access.bootstrap_servers}
+    return {**librdkafka_settings(given), "bootstrap.servers": access.bootstrap_servers}
 
 
 def read_records(access: Access, topic: str, ranges: Ranges) -> list[Record]:
