@@ -189,6 +189,7 @@ def assert_never_shared(members: Iterable[Member]) -> None:
         for earlier, later in itertools.pairwise(stints)
         if earlier[0] == later[0] and earlier[3] != later[3] and later[1] < earlier[2]
     ]
+    kinds = ("assigned", "revoked", "lost", "leaving", "left", "failed")
     assert overlaps == [], (
-        f"owned by two at a time: {overlaps}; {[(each, each.gone_at, each.told('lost', 'failed')) for each in members]}"
+        f"owned by two at a time: {overlaps}; {[(each, each.gone_at, each.told(*kinds)) for each in members]}"
     )

@@ -265,9 +265,17 @@ class Member:
         self.program.send(command=command, member=self.name, **arguments)
 
 
+def _until_leaving(events: Iterable[Event]) -> Iterator[Event]:
+    """What a client tells while it closes counts no more: librdkafka may call for an assignment even then, and reads nothing of it."""
+    for event in events:
+        yield event
+        if event.kind == "leaving":
+            return
+
+
 def _owned(events: Iterable[Event]) -> set[Partition]:
     owned: set[Partition] = set()
-    for event in events:
+    for event in _until_leaving(events):
         if event.kind == "assigned":
             owned |= event.partitions
         elif event.kind in ("revoked", "lost"):
@@ -279,7 +287,7 @@ def _owned(events: Iterable[Event]) -> set[Partition]:
 
 def _stints(events: Iterable[Event], gone_at: int | None) -> Iterator[tuple[Partition, int, int]]:
     since: dict[Partition, int] = {}
-    for event in events:
+    for event in _until_leaving(events):
         if event.kind == "assigned":
             since |= dict.fromkeys(event.partitions - since.keys(), event.at)
         elif event.kind in ("revoked", "lost", "leaving", "failed"):
