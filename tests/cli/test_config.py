@@ -124,6 +124,14 @@ def test_a_mistake_in_the_file_ends_a_registry(tmp_path: Path) -> None:
     assert ended.stderr.startswith(f"stoker registry: {tmp_path}/stoker.toml line 1: there is no table [kafak]")
 
 
+def test_a_property_that_librdkafka_does_not_know_ends_a_registry(stoker_address: str, tmp_path: Path) -> None:
+    (tmp_path / "stoker.toml").write_text('[kafka.properties]\n"ssl.mine" = "1"\n')
+    command = [STOKER, "registry", "-b", stoker_address, "--listen", "127.0.0.1:0"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.endswith("stoker registry: there is no client property 'ssl.mine'\n")
+
+
 def test_properties_reach_the_client(run: Commands, file: Path) -> None:
     """A protocol that this broker does not speak is told of; a variable is stronger than the file."""
     file.write_text(file.read_text() + '[kafka.properties]\n"security.protocol" = "SSL"\n')

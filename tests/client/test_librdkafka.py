@@ -1,10 +1,12 @@
 """Kafka's client properties in the words of librdkafka, and librdkafka as the judge of them."""
 
+import logging
+
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 
 from stoker.client.errors import InvalidClientProperty
-from stoker.client.librdkafka import librdkafka_settings
+from stoker.client.librdkafka import librdkafka_settings, open_librdkafka
 
 
 @pytest.mark.parametrize(
@@ -98,3 +100,21 @@ def test_librdkafka_knows_what_it_is_told() -> None:
         "auto.offset.reset": "none",
     }
     assert Producer(dict(librdkafka_settings(given)) | {"log_level": 0}).flush(0) == 0
+
+
+@pytest.mark.parametrize("kind", [Producer, Consumer])
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"ssl.mine": "1"}, "there is no client property 'ssl.mine'"),
+        ({"sasl.mechanism": "MINE"}, "Unsupported SASL mechanism: MINE"),
+        ({"socket.timeout.ms": "1"}, 'Configuration property "socket.timeout.ms" value 1 is outside allowed range'),
+    ],
+)
+def test_what_librdkafka_does_not_take_is_named(
+    kind: type[Producer | Consumer], settings: dict[str, str], words: str
+) -> None:
+    own = {"group.id": "g", "security.protocol": "SASL_PLAINTEXT"}
+    with pytest.raises(InvalidClientProperty) as refused:
+        open_librdkafka(kind, own | settings, logger=logging.getLogger("silent"))
+    assert str(refused.value).startswith(words)

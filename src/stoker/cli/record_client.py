@@ -3,17 +3,15 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol
 
 from confluent_kafka import KafkaError, KafkaException
 
 from stoker.cli.failure import CommandFailed
 from stoker.cli.output import say
 from stoker.client.errors import CannotConnect, InvalidClientProperty, NotTrusted
-from stoker.client.librdkafka import librdkafka_settings
+from stoker.client.librdkafka import ClientT, librdkafka_settings, open_librdkafka
 from stoker.client.properties import BOOTSTRAP_SERVERS, ClientProperties
-
-ClientT = TypeVar("ClientT")
 
 _LOST: Final = (KafkaError._TRANSPORT, KafkaError._RESOLVE, KafkaError._SSL, KafkaError._AUTHENTICATION)
 _UNTRUSTED: Final = (KafkaError._SSL, KafkaError._AUTHENTICATION)
@@ -86,16 +84,7 @@ def open_client(
         "error_cb": errors,
         "reconnect.backoff.ms": 10,  # also how long it waits after the first connection before it opens the second
     }
-    try:
-        return kind(quiet | dict(settings) | given | dict(fixed))
-    except KafkaException as refused:
-        raise InvalidClientProperty(_property_error(refused.args[0])) from None
-
-
-def _property_error(error: KafkaError) -> str:
-    text = error.str().removeprefix("Failed to create producer: ").removeprefix("Failed to create consumer: ")
-    unknown = re.fullmatch(r'No such configuration property: "(.*)"', text)
-    return f"there is no client property {unknown.group(1)!r}" if unknown else text
+    return open_librdkafka(kind, quiet | dict(settings) | given | dict(fixed))
 
 
 def parse_property(text: str) -> tuple[str, str]:

@@ -5,12 +5,14 @@ and what would change the meaning of a command if it fell away is refused with t
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from textwrap import wrap
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from stoker.client.errors import InvalidClientProperty
 from stoker.settings.alternatives import contradiction
+
+ClientT = TypeVar("ClientT")
 
 _RENAMED: Final = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
@@ -86,6 +88,9 @@ _PEM_BLOCK: Final = re.compile(
     r"(?P<begin>-----BEGIN ([A-Z0-9 ]+)-----)(?P<body>.*?)(?P<end>-----END \2-----)", re.DOTALL
 )
 
+_NOT_CREATED: Final = re.compile(r"^Failed to create (?:producer|consumer): ")
+_NO_SUCH_PROPERTY: Final = re.compile(r'No such configuration property: "(.*)"')
+
 _ACKS: Final = ("all", "-1", "0", "1")
 
 _ASSIGNORS: Final = {
@@ -108,6 +113,18 @@ def librdkafka_settings(properties: Mapping[str, str]) -> dict[str, str]:
             continue
         settings |= _translated(name, value)
     return settings
+
+
+def open_librdkafka(kind: Callable[..., ClientT], settings: Mapping[str, Any], **more: Any) -> ClientT:
+    """A Producer or Consumer. Raises InvalidClientProperty for a setting that librdkafka does not take."""
+    from confluent_kafka import KafkaException  # who speaks of properties alone does not load librdkafka
+
+    try:
+        return kind(dict(settings), **more)
+    except KafkaException as refused:
+        text = _NOT_CREATED.sub("", refused.args[0].str())
+        unknown = _NO_SUCH_PROPERTY.fullmatch(text)
+        raise InvalidClientProperty(f"there is no client property {unknown[1]!r}" if unknown else text) from None
 
 
 def name_in_java(name: str) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from stoker.client.librdkafka import open_librdkafka
 from stoker.registry.records import MalformedRecord, RegistryRecord, decode_record
 
 logger = logging.getLogger("stoker.registry")
@@ -49,7 +50,8 @@ class LogReader:
         self._has_ended = False
         self._end = _UNKNOWN
         self._stopping = threading.Event()
-        self._consumer = Consumer(
+        self._consumer = open_librdkafka(
+            Consumer,
             {
                 **properties,
                 "group.id": "stoker-registry-reader",  # named because it must be; nothing is committed

@@ -13,6 +13,7 @@ from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from stoker.client.librdkafka import open_librdkafka
 from stoker.errors import StokerError
 from stoker.registry.records import RegistryRecord, encode_record
 
@@ -57,11 +58,12 @@ class LogWriter:
         timeout: float,
         stopping: threading.Event,
     ) -> None:
-        """From now on no earlier writer can write. Nothing is waited for once `stopping` is set. Raises WriteError."""
+        """From now on no earlier writer can write. Nothing is waited for once `stopping` is set. Raises WriteError and InvalidClientProperty."""
         self._topic = topic
         self._timeout = timeout
         self._stopping = stopping
-        self._producer = Producer(
+        self._producer = open_librdkafka(
+            Producer,
             {
                 **properties,
                 "transactional.id": transactional_id,

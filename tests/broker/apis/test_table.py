@@ -14,7 +14,7 @@ from stoker.wire.messages.find_coordinator import FindCoordinatorRequest
 from stoker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from stoker.wire.schema import Struct
 from tests.broker.sensible_requests import Target, sensible_requests
-from tests.raw_connection import RawConnection
+from tests.raw_connection import RawConnection, batch_of
 
 _ANYWHERE = Target(topic="", topic_id=UUID(int=0), spare_topic="")
 _VERSIONS = list(dict.fromkeys((api.key, version) for api, version, _ in sensible_requests(_ANYWHERE)))
@@ -46,6 +46,7 @@ def address() -> Iterator[str]:
     with stoker.Broker(config={"group.initial.rebalance.delay.ms": "0"}) as broker:
         with RawConnection(broker.bootstrap_servers) as connected:
             connected.create_topic("matrix", partitions=2)
+            connected.produce("matrix", batch_of(b"which may be deleted"))
             connected.call(FindCoordinatorRequest(coordinator_keys=["the-first"]), 6)  # makes __consumer_offsets
             connected.call(FindCoordinatorRequest(coordinator_keys=["the-first"], key_type=1), 6)
         yield broker.bootstrap_servers

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
-from stoker.client.librdkafka import librdkafka_settings
+from stoker.client.librdkafka import librdkafka_settings, open_librdkafka
 from stoker.streams.errors import StreamsError
 from stoker.streams.kafka_inputs import Access
 
@@ -37,7 +37,7 @@ def client_settings(access: Access) -> dict[str, str]:
 
 
 def read_records(access: Access, topic: str, ranges: Ranges) -> list[Record]:
-    """All of these that are committed; each partition in order. Raises RecordsUnavailable."""
+    """All of these that are committed; each partition in order. Raises RecordsUnavailable and InvalidClientProperty."""
     wanted = {partition: bounds for partition, bounds in ranges.items() if bounds[0] < bounds[1]}
     return list(_read(access, topic, wanted)) if wanted else []
 
@@ -53,7 +53,7 @@ def _read(access: Access, topic: str, wanted: Ranges) -> Iterator[Record]:
         "allow.auto.create.topics": False,
         "fetch.wait.max.ms": 100,
     }
-    consumer = Consumer(settings, logger=_SILENT)
+    consumer = open_librdkafka(Consumer, settings, logger=_SILENT)
     open_ = dict(wanted)
     waited = 0.0
     try:
@@ -96,9 +96,10 @@ def _bytes(content: str | bytes | None) -> bytes | None:
 
 
 def append_record(access: Access, topic: str, value: bytes, key: bytes | None = None) -> int:
-    """Write a record, and give its offset when all replicas have it. Raises RecordsUnavailable."""
+    """Write a record, and give its offset when all replicas have it. Raises RecordsUnavailable and InvalidClientProperty."""
     outcome: list[tuple[str | None, int]] = []
-    producer = Producer({**client_settings(access), "enable.idempotence": True, "linger.ms": 0}, logger=_SILENT)
+    settings = {**client_settings(access), "enable.idempotence": True, "linger.ms": 0}
+    producer = open_librdkafka(Producer, settings, logger=_SILENT)
 
     def delivered(error: object, message: Message) -> None:
         outcome.append((None if error is None else str(error), message.offset() or 0))
