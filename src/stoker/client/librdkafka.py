@@ -1,4 +1,4 @@
-"""Kafka's client properties, which are those of the Java client, in the words of librdkafka.
+"""Kafka's client properties in the words of librdkafka, for the commands that are built on it, and its clients opened by them.
 
 Most names are the same. What librdkafka has under another name is renamed, what only tunes the Java client falls away,
 and what would change the meaning of a command if it fell away is refused with the reason.
