@@ -295,6 +295,7 @@ def test_init_writes_comments(run: Commands, tmp_path: Path) -> None:
 
 def test_init_writes_what_is_given(run: Commands, tmp_path: Path) -> None:
     run("config", "init")
+    (tmp_path / "stoker.toml").chmod(0o600)
     run("config", "init", "--force", "-b", "b:1,c:1", "-r", "http://r:1", "--master", 'odd "\\ one')
     shown = run.json("config", "show")
     assert {each["name"]: each["value"] for each in shown["settings"] if each["from"]["kind"] == "file"} == {
@@ -302,6 +303,7 @@ def test_init_writes_what_is_given(run: Commands, tmp_path: Path) -> None:
         "registry.url": "http://r:1",
         "spark.master": 'odd "\\ one',
     }
+    assert (tmp_path / "stoker.toml").stat().st_mode & 0o777 == 0o600
 
 
 def test_init_takes_an_empty_text_for_none(run: Commands) -> None:

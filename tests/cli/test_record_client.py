@@ -3,8 +3,9 @@
 import pytest
 from confluent_kafka import KafkaError
 
-from stoker.cli.record_client import ClientErrors, parse_property, reason_of, sentence
+from stoker.cli.record_client import ClientErrors, open_client, parse_property, reason_of, sentence
 from stoker.client.errors import InvalidClientProperty
+from stoker.client.properties import client_properties
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,16 @@ def test_a_cluster_that_goes_away_is_mentioned_once(capsys: pytest.CaptureFixtur
     errors.connected()
     errors(down)
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_login_that_is_typed_takes_the_place_of_that_in_a_file() -> None:
+    """In whichever words either is."""
+    file = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "a", "sasl.password": "b"}
+    jaas = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ann" password="secret";'
+    taken: list[dict[str, object]] = []
+    properties = client_properties("127.0.0.1:1", file)
+    open_client(taken.append, properties, {"sasl.jaas.config": jaas}, {}, ClientErrors(), fixed={})
+    assert (taken[0]["sasl.username"], taken[0]["sasl.password"]) == ("ann", "secret")
 
 
 def test_properties_of_the_command_line() -> None:

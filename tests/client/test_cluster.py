@@ -93,11 +93,21 @@ def test_an_address_that_is_not_kafkas_stops_nobody_from_finding_the_others() ->
     def http(asked: Asked) -> bytes:
         return b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"
 
-    with scripted_broker(http) as proxy, scripted_broker(ALL, groups()) as broker:
+    time = FakeTime()
+    with scripted_broker(http) as proxy, scripted_broker(http) as another, scripted_broker(ALL, groups()) as broker:
         with cluster_of(proxy, broker) as cluster:
             assert cluster.send(ListGroupsRequest(), ListGroupsResponse).error_code == 0
-        with cluster_of(proxy) as cluster, pytest.raises(NotKafka, match="announced a response of 1213486160 bytes"):
-            cluster.metadata([])
+        for proxies in ((proxy,), (proxy, another)):
+            with cluster_of(*proxies, time=time) as cluster:
+                with pytest.raises(NotKafka, match="announced a response of 1213486160 bytes"):
+                    cluster.metadata([])
+        assert time.pauses == []
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 64])
+def test_a_host_that_can_be_none_is_told_of(host: str) -> None:
+    with cluster_of(Address(host, 9092)) as cluster, pytest.raises(CannotConnect, match="that can be no host's name"):
+        cluster.metadata([])
 
 
 def test_a_cluster_that_nobody_reaches_fails_at_once() -> None:

@@ -1,5 +1,6 @@
 """Security by properties, and on an Apache Kafka node that has a listener for each way of it."""
 
+import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -21,9 +22,11 @@ from stoker.client.properties import client_properties
 from stoker.client.security import Login, Security, Tls, read_security
 from stoker.wire.error_codes import ErrorCode
 from tests.certificates import Authority
+from tests.ports import free_port
 from tests.secured_kafka import ODD_USER, SESSION_SECONDS, USER, SecuredKafka, secured_kafka
 
 JAAS = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="ann" password="se;cret";'
+TOKEN = JAAS.removesuffix(";") + ' tokenauth="true";'
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
@@ -97,6 +100,11 @@ def asked(address: str, properties: Mapping[str, str]) -> None:
             {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-256", "sasl.jaas.config": JAAS},
             Security(login=Login(mechanism="SCRAM-SHA-256", username="ann", password="se;cret")),
         ),
+        (  # what stands beside a sasl.jaas.config does not count, as in Java
+            {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-256", "sasl.jaas.config": JAAS}
+            | {"sasl.password": "old"},
+            Security(login=Login(mechanism="SCRAM-SHA-256", username="ann", password="se;cret")),
+        ),
         (
             {"security.protocol": "SASL_SSL", "sasl.mechanisms": "PLAIN", "sasl.username": "a", "sasl.password": "b"},
             Security(tls=Tls(), login=Login(mechanism="PLAIN", username="a", password="b")),
@@ -149,6 +157,19 @@ def test_properties_are_read_by_kafkas_names_and_librdkafkas(
         (
             {"security.protocol": "SASL_PLAINTEXT", "sasl.username": "bob", "sasl.jaas.config": JAAS},
             "sasl.jaas.config and sasl.username are different words for one thing",
+        ),
+        (
+            {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-256", "sasl.jaas.config": TOKEN},
+            "there are no delegation tokens",
+        ),
+        (
+            {
+                "security.protocol": "SASL_SSL",
+                "sasl.mechanism": "PLAIN",
+                "sasl.username": "ann",
+                "sasl.password": "\udce9",
+            },
+            "sasl.password cannot be used: it holds bytes that are not UTF-8",
         ),
         (
             {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "ldaps"},
@@ -224,13 +245,12 @@ def test_a_wrong_password_is_told_at_once(kafka: SecuredKafka, mechanism: str) -
 
 @pytest.mark.java
 def test_who_is_not_trusted_is_not_asked_again(kafka: SecuredKafka) -> None:
-    """However patient the client is: neither certificate will be another one."""
+    """However patient the client is, and whoever else is down: neither certificate will be another one."""
     retries: list[str] = []
     for listener in ("TLS", "MUTUAL"):
         properties = {"security.protocol": "SSL"} | (kafka.trust if listener == "MUTUAL" else {})
-        with Cluster(
-            client_properties(kafka.addresses[listener], properties), is_patient=True, on_retry=retries.append
-        ) as cluster:
+        addresses = f"127.0.0.1:{free_port()},{kafka.addresses[listener]}"
+        with Cluster(client_properties(addresses, properties), is_patient=True, on_retry=retries.append) as cluster:
             with pytest.raises(NotTrusted):
                 cluster.metadata([])
     assert retries == []
@@ -258,8 +278,43 @@ def test_a_client_with_a_certificate_of_its_own(kafka: SecuredKafka, password: s
     }
     asked(kafka.addresses["MUTUAL"], common | texts)
     asked(kafka.addresses["MUTUAL"], common | {name: text.replace("\n", " ") for name, text in texts.items()})
-    with pytest.raises(NotTrusted, match=r"the certificate of this client: .*(bad certificate|certificate required)"):
-        asked(kafka.addresses["MUTUAL"], common | kafka.trust)
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("versions", ["TLSv1.2", "TLSv1.3"])
+@pytest.mark.parametrize("has_one", [False, True])
+def test_a_certificate_that_the_broker_does_not_take_is_told_of(
+    kafka: SecuredKafka, tmp_path: Path, versions: str, has_one: bool
+) -> None:
+    """With TLS 1.2 in the handshake, with 1.3 behind it."""
+    strange = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(Authority(tmp_path, "other").sign("client"))}
+    properties = {"security.protocol": "SSL", "ssl.enabled.protocols": versions} | (strange if has_one else {})
+    with pytest.raises(NotTrusted, match=r"the certificate of this client: .*(certificate|unknown ca)"):
+        asked(kafka.addresses["MUTUAL"], properties | kafka.trust)
+
+
+@pytest.mark.java
+def test_certificates_that_are_mended_are_read_anew(kafka: SecuredKafka, tmp_path: Path) -> None:
+    trusted = tmp_path / "trusted.pem"
+    trusted.write_bytes(Authority(tmp_path, "other").certificate.read_bytes())
+    tls = {"security.protocol": "SSL", "ssl.ca.location": str(trusted)}
+    with pytest.raises(NotTrusted):
+        asked(kafka.addresses["TLS"], tls)
+    trusted.write_bytes(kafka.authority.certificate.read_bytes())
+    asked(kafka.addresses["TLS"], tls)
+
+
+@pytest.mark.java
+def test_what_the_system_trusts(kafka: SecuredKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By librdkafka's word for it; and a directory of certificates, under the names that OpenSSL looks for."""
+    tls = {"security.protocol": "SSL"}
+    with monkeypatch.context() as system:
+        system.setenv("SSL_CERT_FILE", str(kafka.authority.certificate))
+        asked(kafka.addresses["TLS"], tls | {"ssl.ca.location": "probe"})
+    hashing = ["openssl", "x509", "-noout", "-hash", "-in", str(kafka.authority.certificate)]
+    name = subprocess.run(hashing, capture_output=True, text=True, check=True).stdout.strip()
+    (tmp_path / f"{name}.0").write_bytes(kafka.authority.certificate.read_bytes())
+    asked(kafka.addresses["TLS"], tls | {"ssl.ca.location": str(tmp_path)})
 
 
 @pytest.mark.java

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from stoker.clusters.daemon import Daemon
-from stoker.clusters.errors import UnusableDirectory
-from stoker.clusters.local_cluster import LocalCluster
+from stoker.clusters.errors import NodeState, UnusableDirectory
+from stoker.clusters.local_cluster import LocalCluster, kill_all
 
 PROGRAM = "import time; time.sleep(600)"
 
@@ -35,6 +35,19 @@ def cluster(tmp_path: Path) -> Iterator[Sleepers]:
     (found.directory / found.plan_file).touch()
     yield found
     daemon.kill()
+
+
+def test_one_that_does_not_end_keeps_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stuck, other = (Daemon(tmp_path / name, name) for name in ("stuck", "other"))
+    other.start([sys.executable, "-c", PROGRAM, other.mark])
+
+    def kill() -> None:
+        raise NodeState("stuck does not end")
+
+    monkeypatch.setattr(stuck, "kill", kill)
+    with pytest.raises(NodeState, match="stuck does not end"):
+        kill_all([stuck, other])
+    assert other.pid is None
 
 
 @pytest.mark.parametrize("spelling", ["cluster", "link", "cluster/../cluster", "link/../cluster", "cluster/node-1/.."])

@@ -83,6 +83,7 @@ def test_a_line_of_an_inline_table() -> None:
 def test_files_are_found_from_its_directory() -> None:
     """Commands run in directories below it, too."""
     text = '[kafka.properties.ssl]\ntruststore.location = "ca.pem"\nkeystore.location = "/me.pem"\nca.location = ""'
+    assert parse_file(PATH, '[kafka.properties]\nssl.ca.location = "probe"').properties == {"ssl.ca.location": "probe"}
     assert parse_file(Path("/shop/stoker.toml"), text).properties == {
         "ssl.truststore.location": "/shop/ca.pem",
         "ssl.keystore.location": "/me.pem",

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import stoker.spark
+from stoker.client.admin.topics import create_topic
+from stoker.client.cluster import Cluster
+from stoker.client.properties import client_properties
 from stoker.spark.errors import SparkCannotStart
 from stoker.spark.settings import LOCAL_MASTER, settings
 from stoker.spark.spark_session import SettingsNotTaken
+from tests.clients.client import fresh_topic
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,6 +44,27 @@ def test_each_setting_is_explained_with_what_differs(spark: "SparkSession") -> N
     for each in settings():
         assert f"{each.name} = {each.value}" in text
     assert "(here: 4)" in text or "spark.sql.shuffle.partitions = 4\n" in text
+
+
+def test_secrets_are_not_shown_in_plans(
+    spark: "SparkSession", stoker_address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither those that Spark hides by itself nor others."""
+    topic = fresh_topic("secrets")
+    with Cluster(client_properties(stoker_address)) as cluster:
+        create_topic(cluster, topic, partitions=1)
+    secrets = {
+        "kafka.sasl.password": "hidden-1",
+        "kafka.sasl.jaas.config": "hidden-2",
+        "kafka.ssl.keystore.key": "hidden-3",
+        "kafka.ssl.key.pem": "hidden-4",
+        "schema.registry.basic.auth.user.info": "ann:hidden-5",
+    }
+    options = {"kafka.bootstrap.servers": stoker_address, "subscribe": topic, "kafka.client.id": "shown", **secrets}
+    spark.readStream.format("stoker").options(**options).load().explain(extended=True)
+    explained = capsys.readouterr().out
+    assert "shown" in explained
+    assert "hidden" not in explained
 
 
 def test_a_setting_has_a_sentence_for_a_reason() -> None:

@@ -123,7 +123,10 @@ def init(
     if not force and os.path.lexists(file):
         raise CommandFailed(f"{file.absolute()} is there already; --force writes over it")
     try:
+        mode = file.stat().st_mode if file.exists() else None  # who hides what is in it hides it still
         replace_file(os.path.realpath(file), text.encode(), sync=False)
+        if mode is not None:
+            file.chmod(mode)
     except OSError as error:
         raise CommandFailed(f"{file.absolute()} cannot be written: {error.strerror}") from error
     print(f"Wrote {file.absolute()}.")

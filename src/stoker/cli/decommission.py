@@ -220,7 +220,7 @@ def _bytes_copied(cluster: Cluster, moves: Moves) -> int:
     total = 0
     for broker in sorted({each for move in moves.values() for each in move.destinations}):
         there = [partition for partition, move in moves.items() if broker in move.destinations]
-        with suppress(KafkaRefused):  # one that is being restarted tells nothing, and the move goes on
+        with suppress(ClientError):  # one that is being restarted tells nothing, and the move goes on
             total += sum(replica_sizes(cluster, broker, there).values())
     return total
 

@@ -12,6 +12,7 @@ from stoker.cli.output import say
 from stoker.client.errors import CannotConnect, InvalidClientProperty, NotTrusted
 from stoker.client.librdkafka import ClientT, librdkafka_settings, open_librdkafka
 from stoker.client.properties import BOOTSTRAP_SERVERS, ClientProperties
+from stoker.settings.alternatives import overlaid
 
 _LOST: Final = (KafkaError._TRANSPORT, KafkaError._RESOLVE, KafkaError._SSL, KafkaError._AUTHENTICATION)
 _UNTRUSTED: Final = (KafkaError._SSL, KafkaError._AUTHENTICATION)
@@ -77,7 +78,7 @@ def open_client(
     `settings` are what the command thinks right. Stronger are `properties`, from the file, and `own`, typed by hand; and
     on what is `fixed` the command relies.
     """
-    given = librdkafka_settings({**properties.given, **own})
+    given = librdkafka_settings(overlaid(properties.given, own))
     quiet = {
         "client.id": properties.client_id,
         "log_level": 0,

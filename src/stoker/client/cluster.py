@@ -225,7 +225,9 @@ class Cluster:
                 return self._connect(address, seconds)
             except (*CONNECTION_FAILURES, NotKafka, NotTrusted) as failure:
                 failures.append(failure)
-        if len(failures) == 1 or all(isinstance(failure, NotTrusted) for failure in failures):
+        if distrust := [each for each in failures if isinstance(each, NotTrusted)]:
+            raise distrust[0]  # many tries would lock a user out: no other failure may hide this one
+        if len(failures) == 1 or all(isinstance(failure, NotKafka) for failure in failures):
             raise failures[0]
         raise CannotConnect("any broker", "; ".join(dict.fromkeys(map(str, failures))))
 

@@ -19,7 +19,7 @@ from stoker.client.errors import (
     UnsupportedByBroker,
     raise_if_refused,
 )
-from stoker.client.transport import open_transport
+from stoker.client.transport import is_about_certificates, open_transport
 from stoker.errors import MalformedMessage, UnencodableMessage
 from stoker.wire.error_codes import ErrorCode
 from stoker.wire.frames import RequestHeader, decode_response_header, encode_request_header
@@ -242,8 +242,8 @@ class Connection:
             raise RequestTimedOut(str(self.address), posted.name, posted.timeout) from None
         except OSError as error:
             self.close()
-            if _is_about_certificates(error):
-                raise NotTrusted(str(self.address), f"the certificate of this client: {error.strerror}") from None
+            if is_about_certificates(error):
+                raise NotTrusted(str(self.address), f"the certificate of this client: {error}") from None
             raise ConnectionLost(str(self.address), error.strerror or str(error)) from None
         except BaseException:
             self.close()
@@ -288,12 +288,6 @@ class Connection:
         except MalformedMessage as error:
             self.close()
             raise NotKafka(str(self.address), str(error)) from None
-
-
-def _is_about_certificates(error: OSError) -> bool:
-    """With TLS 1.3 a client hears only when it reads that the broker wants another certificate of it."""
-    reason = str(getattr(error, "reason", None))  # of an SSLError
-    return "_ALERT_" in reason and ("CERTIFICATE" in reason or "UNKNOWN_CA" in reason)
 
 
 def _joined(parts: list[Buffer]) -> Iterator[Buffer]:

@@ -232,6 +232,10 @@ def _credentials(remaining: dict[str, str]) -> dict[str, str]:
             "sasl.jaas.config cannot be used: a PlainLoginModule or ScramLoginModule with username and password is read, and "
             "nothing else of JAAS"
         )
+    if options.get("tokenauth", "").lower() == "true":
+        raise InvalidClientProperty("sasl.jaas.config cannot be used: there are no delegation tokens (tokenauth) here")
+    remaining.pop("sasl.username", None)  # which is the same
+    remaining.pop("sasl.password", None)  # which Java passes over
     return {"sasl.username": options["username"], "sasl.password": options["password"]}
 
 

@@ -14,15 +14,12 @@ from typing import Final, NamedTuple
 from crc32c import crc32c
 
 from stoker.client.admin.configs import Resource, ResourceType, describe_configs
-from stoker.client.cluster import Cluster
+from stoker.client.cluster import CONNECTION_FAILURES, Cluster
 from stoker.client.connection import Connection, Posted
 from stoker.client.errors import (
-    CannotConnect,
-    ConnectionLost,
     DeliveryTimedOut,
     KafkaRefused,
     ProduceRefused,
-    RequestTimedOut,
     UnsupportedByBroker,
     as_error_code,
     raise_if_refused,
@@ -65,7 +62,6 @@ _CRC_BYTES: Final = 4
 _ACKNOWLEDGED: Final = (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
 _AFTER_A_FAILURE: Final = (*_ACKNOWLEDGED, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
 """What may be said of a batch when one before it was not acknowledged: that one is to come first, then this one again."""
-_CONNECTION_FAILURES: Final = (CannotConnect, ConnectionLost, RequestTimedOut)
 
 
 class ProducerIdentity(NamedTuple):
@@ -312,7 +308,7 @@ class BatchProducer:
             del self._in_flight[connection]
         try:
             answer = connection.collect(request.posted, ProduceResponse)
-        except _CONNECTION_FAILURES as failure:
+        except CONNECTION_FAILURES as failure:
             self._in_flight.pop(connection, None)
             self._trouble = str(failure)
         else:
@@ -348,7 +344,7 @@ class BatchProducer:
             yield
         except ProduceRefused:
             raise
-        except _CONNECTION_FAILURES as failure:
+        except CONNECTION_FAILURES as failure:
             self._trouble = str(failure)
         except KafkaRefused as refused:
             if not refused.error_code.retriable and refused.error_code is not ErrorCode.BROKER_NOT_AVAILABLE:

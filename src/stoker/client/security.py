@@ -117,7 +117,18 @@ def _read_login(properties: Mapping[str, str]) -> Login:
             raise InvalidClientProperty(
                 f"{name} is missing: sasl.mechanism={mechanism} needs it, or a sasl.jaas.config with both"
             )
+        if not _is_text(settings[name]):
+            raise InvalidClientProperty(f"{name} cannot be used: it holds bytes that are not UTF-8")
     return Login(mechanism=mechanism, username=settings["sasl.username"], password=settings["sasl.password"])
+
+
+def _is_text(value: str) -> bool:
+    """Bytes of a variable that are not UTF-8 are in Python's texts as what cannot be encoded."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _translated(properties: Mapping[str, str]) -> dict[str, str]:

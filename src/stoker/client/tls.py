@@ -12,6 +12,8 @@ from typing import Final
 from stoker.client.address import Address
 from stoker.client.errors import CannotConnect, InvalidClientProperty, NotTrusted
 from stoker.client.security import Tls
+from stoker.client.transport import is_about_certificates
+from stoker.settings.alternatives import PROBED
 
 _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
@@ -19,32 +21,50 @@ _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion
 def wrap(stream: socket.socket, tls: Tls, address: Address) -> ssl.SSLSocket:
     """The same stream, encrypted. Raises InvalidClientProperty, NotTrusted, CannotConnect and OSError; then the stream is closed."""
     try:
-        return _context(tls).wrap_socket(stream, server_hostname=address.host)
+        return _context(tls, _stamps(tls)).wrap_socket(stream, server_hostname=address.host)
     except ssl.SSLCertVerificationError as error:
         raise NotTrusted(
             str(address), f"its certificate: {error.verify_message} (ssl.truststore.location names whose are believed)"
         ) from None
     except ssl.SSLError as error:
+        if is_about_certificates(error):
+            raise NotTrusted(str(address), f"the certificate of this client: {error}") from None
         reason = (
-            f"no TLS ({error.reason or error}): its listener may have none, or no version or cipher that is taken here"
+            f"no TLS ({error.reason or error}): its listener may have none, or no version or cipher that is taken here, or "
+            "want a certificate of this client"
         )
         raise CannotConnect(str(address), reason) from None
     finally:
         stream.close()  # what is encrypted has a socket of its own
 
 
+def _stamps(tls: Tls) -> tuple[tuple[int, int, int] | None, ...]:
+    """By which it is seen that a file is another one: certificates are renewed while programs run."""
+
+    def stamp(path: str) -> tuple[int, int, int] | None:
+        try:
+            found = os.stat(path)
+        except (OSError, ValueError):  # who reads it will tell
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    return tuple(stamp(path) for path in (tls.authorities_file, tls.certificate_file, tls.key_file) if path)
+
+
 @lru_cache(maxsize=8)
-def _context(tls: Tls) -> ssl.SSLContext:
+def _context(tls: Tls, _stamps: tuple[tuple[int, int, int] | None, ...]) -> ssl.SSLContext:
     """Raises InvalidClientProperty."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version, context.maximum_version = _VERSIONS[tls.versions[0]], _VERSIONS[tls.versions[-1]]
     context.check_hostname = tls.checks_certificate and tls.checks_host
     context.verify_mode = ssl.CERT_REQUIRED if tls.checks_certificate else ssl.CERT_NONE
     try:
-        if tls.authorities_file or tls.authorities:
-            context.load_verify_locations(tls.authorities_file or None, cadata=tls.authorities or None)
-        else:
+        if tls.authorities_file in ("", PROBED) and not tls.authorities:
             context.load_default_certs()
+        elif os.path.isdir(tls.authorities_file):
+            context.load_verify_locations(capath=tls.authorities_file)
+        else:
+            context.load_verify_locations(tls.authorities_file or None, cadata=tls.authorities or None)
     except (OSError, ValueError, TypeError) as error:  # Python looks at texts before OpenSSL does
         raise _unusable("the certificates to trust", tls.authorities_file, error) from error
     try:

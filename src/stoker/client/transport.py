@@ -24,3 +24,11 @@ def open_transport(address: Address, tls: "Tls | None", timeout: float) -> socke
         raise CannotConnect(str(address), f"no answer in {timeout:g} s") from None
     except OSError as error:  # also a name that is not known
         raise CannotConnect(str(address), error.strerror or str(error)) from None
+    except UnicodeError:  # an empty label, or one of more than 63 characters
+        raise CannotConnect(str(address), "that can be no host's name") from None
+
+
+def is_about_certificates(error: OSError) -> bool:
+    """Whether the broker wants another certificate of this client: told in the handshake, with TLS 1.3 only to who reads."""
+    reason = str(getattr(error, "reason", None))  # of an SSLError
+    return "_ALERT_" in reason and ("CERTIFICATE" in reason or "UNKNOWN_CA" in reason)

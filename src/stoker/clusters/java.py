@@ -25,9 +25,9 @@ def find_java(purpose: str) -> str:
 
 
 def options_of_environment(variable: str) -> list[str]:
-    """What the user has every JVM of a kind be started with. Raises CannotStart if its quotes do not match."""
+    """What the user has every JVM of a kind be started with. Raises CannotStart, without its text, which may hold passwords."""
     text = os.environ.get(variable, "")
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise CannotStart(f"{variable} is {text!r}, which is no list of options of a JVM: {error}") from None
+        raise CannotStart(f"{variable} is no list of options of a JVM: {error}") from None

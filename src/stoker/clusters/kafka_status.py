@@ -89,14 +89,11 @@ def replication(cluster: Cluster) -> Replication:
         }
     except ClientError:
         return Replication(partitions=None, quorum_leader=None)
-    try:
-        wanted = without_newcomers(
-            cluster,
-            {partition: each.replicas for partition, each in there.items()},
-            {partition: each.isr for partition, each in there.items()},
-        )
-    except ClientError:  # without a controller nothing is moved either
-        wanted = {partition: each.replicas for partition, each in there.items()}
+    wanted = without_newcomers(
+        cluster,
+        {partition: each.replicas for partition, each in there.items()},
+        {partition: each.isr for partition, each in there.items()},
+    )
     partitions = tuple(replace(each, replicas=wanted[partition]) for partition, each in there.items())
     try:
         leader = describe_quorum(cluster).leader_id

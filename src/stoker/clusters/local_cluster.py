@@ -12,7 +12,7 @@ from typing import ClassVar, Final, Self
 
 from stoker.clusters.daemon import Daemon
 from stoker.clusters.directories import LOCK_FILE, changing, state_directory
-from stoker.clusters.errors import UnusableDirectory
+from stoker.clusters.errors import NodeState, UnusableDirectory
 
 ANY_PORT: Final = 0
 """One that is free."""
@@ -107,12 +107,18 @@ def _remove(daemon: Daemon) -> None:
 
 
 def kill_all(daemons: Iterable[Daemon]) -> None:
-    """First all are told, then waited for: who is interrupted meanwhile leaves none."""
+    """First all are told, then waited for: who is interrupted meanwhile leaves none. Raises NodeState if one does not go."""
     told = list(daemons)
     for daemon in told:
         daemon.signal_kill()
+    stuck: list[NodeState] = []
     for daemon in told:
-        daemon.kill()
+        try:
+            daemon.kill()
+        except NodeState as error:
+            stuck.append(error)
+    if stuck:
+        raise stuck[0]
 
 
 def named(daemons: Iterable[Daemon]) -> str:

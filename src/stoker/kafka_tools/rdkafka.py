@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
-from stoker.client.errors import CannotConnect, InvalidClientProperty
+from stoker.client.errors import CannotConnect, InvalidClientProperty, NotTrusted
 from stoker.client.librdkafka import librdkafka_settings, name_in_java
 from stoker.kafka_tools.failure import JavaError
 from stoker.kafka_tools.thrown import log_warning
@@ -16,6 +16,7 @@ ClientT = TypeVar("ClientT")
 
 _CONFIG_EXCEPTION: Final = "org.apache.kafka.common.config.ConfigException"
 _LOST: Final = (KafkaError._TRANSPORT, KafkaError._RESOLVE, KafkaError._SSL, KafkaError._AUTHENTICATION)
+_UNTRUSTED: Final = (KafkaError._SSL, KafkaError._AUTHENTICATION)
 _HOPELESS: Final = (KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION, KafkaError._SSL)
 _CONFIGS: Final = "org.apache.kafka.common.config.AbstractConfig"
 _NO_SUCH_PROPERTY: Final = re.compile(r'No such configuration property: "([^"]+)"')
@@ -35,6 +36,7 @@ class Errors:
     def __init__(self) -> None:
         self.cause = "no answer"
         self.is_hopeless = False
+        self.is_untrusted = False
         self.fatal: KafkaError | None = None
 
     def __call__(self, error: KafkaError) -> None:
@@ -42,6 +44,7 @@ class Errors:
             self.fatal = error
         elif error.code() in _LOST:
             self.cause = _DETAIL.sub("", error.str())
+            self.is_untrusted = error.code() in _UNTRUSTED
         if error.code() in _HOPELESS:
             self.is_hopeless = True
 
@@ -78,7 +81,7 @@ def open_client(
 def first_metadata(client: Any, errors: Errors, address: str, topic: str | None = None) -> Any:
     """What the cluster tells of topics. Asking for one by name creates it, where brokers do that.
 
-    Raises CannotConnect as soon as every address has failed.
+    Raises CannotConnect, or NotTrusted, as soon as every address has failed.
     """
     timeout, waited = _FIRST_ATTEMPT_SECONDS, 0.0
     while waited < _LONGEST_SECONDS:
@@ -92,7 +95,7 @@ def first_metadata(client: Any, errors: Errors, address: str, topic: str | None 
                 break
             waited += timeout
             timeout *= 2
-    raise CannotConnect(address, errors.cause)
+    raise (NotTrusted if errors.is_untrusted else CannotConnect)(address, errors.cause)
 
 
 def warn(line: str) -> None:

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from stoker.client.admin.configs import Config, describe_topic_configs
-from stoker.client.admin.reassignments import Reassignment, list_reassignments
+from stoker.client.admin.reassignments import Reassignment, reassignments_if_told
 from stoker.client.admin.topics import Partition, Topic, describe_partitions, list_topics
-from stoker.client.errors import KafkaRefused, UnsupportedByBroker
+from stoker.client.errors import KafkaRefused
 from stoker.client.topic_partition import TopicPartition
 from stoker.kafka_tools.failure import ILLEGAL_ARGUMENT, JavaError
 from stoker.kafka_tools.hash_order import hash_map_order
@@ -29,7 +29,7 @@ def describe(
     topics = _topics(cluster, options, matching)
     configs = describe_topic_configs(cluster, [topic.name for topic in topics])
     partitions = [TopicPartition(topic.name, each.partition) for topic in topics for each in topic.partitions]
-    reassignments = _reassignments(cluster, partitions)
+    reassignments = reassignments_if_told(cluster, partitions)
     live = set(cluster.brokers())
     for topic in topics:
         printed = _Printed(topic, configs.get(topic.name, []), reassignments, live, options)
@@ -130,15 +130,6 @@ def _topics(
             raise each
         found[each.name] = each
     return [found[name] for name in hash_map_order(sorted(found), capacity=len(found))]
-
-
-def _reassignments(cluster: "Cluster", partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Reassignment]:
-    if not partitions:
-        return {}
-    try:
-        return list_reassignments(cluster, partitions)
-    except (UnsupportedByBroker, KafkaRefused):  # of an old cluster, or one that does not tell everybody
-        return {}
 
 
 def _uuid(text: str | None) -> "UUID | None":

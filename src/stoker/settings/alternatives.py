@@ -8,6 +8,9 @@ from typing import Final, TypeVar
 
 V = TypeVar("V")
 
+PROBED: Final = "probe"
+"""Librdkafka's word in `ssl.ca.location` for what the system trusts."""
+
 _MATTERS: Final = (
     (("sasl.mechanism",), ("sasl.mechanisms",)),
     (("sasl.jaas.config",), ("sasl.username", "sasl.password")),

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from stoker.settings.alternatives import PROBED
 from stoker.settings.definitions import FILE_NAME, FILE_VARIABLE, KAFKA_PROPERTIES, SETTINGS, TABLES
 from stoker.settings.errors import InvalidSettings
 
@@ -97,7 +98,7 @@ class _Reader:
             if name in properties:
                 raise InvalidSettings(f"{where}: {name} is in [{KAFKA_PROPERTIES}] twice, with quotes and without")
             text = _property_text(where, name, value)
-            properties[name] = str(self._path.parent / text) if text and _is_file(name) else text
+            properties[name] = str(self._path.parent / text) if _is_file(name, text) else text
         return SettingsFile(path=self._path, values=values, properties=properties, line_of=cache(self._line_of_setting))
 
     def _check_keys(self, table: str, content: Mapping[str, Any]) -> None:
@@ -189,9 +190,9 @@ def _leaves(table: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[tuple[
             yield (*above, key), value
 
 
-def _is_file(name: str) -> bool:
+def _is_file(name: str, value: str) -> bool:
     """Which is found from the directory of stoker.toml, wherever below it a command runs."""
-    return name.startswith("ssl.") and name.endswith(".location")
+    return name.startswith("ssl.") and name.endswith(".location") and value not in ("", PROBED)
 
 
 def _property_text(where: str, name: str, value: Any) -> str:

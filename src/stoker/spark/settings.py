@@ -101,6 +101,12 @@ _EVERYWHERE: Final = (
         "But never more bytes than this at once, so that a Python worker stays small however large the rows are.",
     ),
     Setting(
+        "spark.sql.redaction.options.regex",
+        r"(?i)url|jaas|user\.info|\.pem$|store\.key$|credential",
+        "Keys and logins among the options of a reader or sink are not shown in plans; what Spark itself hides has `password`, "
+        "`secret` or `token` in its name.",
+    ),
+    Setting(
         "spark.sql.streaming.stateStore.providerClass",
         _ROCKSDB,
         "The state of aggregations and joins is in RocksDB, not in the heap of the JVM, so it may be larger than memory.",

@@ -11,7 +11,7 @@ from stoker.client.admin.quorum import METADATA_TOPIC, describe_quorum
 from stoker.client.admin.reassignments import Reassignment, without_newcomers
 from stoker.client.admin.records import delete_records
 from stoker.client.cluster import Cluster
-from stoker.client.errors import KafkaRefused
+from stoker.client.errors import CannotConnect, KafkaRefused
 from stoker.client.properties import client_properties
 from stoker.client.topic_partition import TopicPartition
 from stoker.streams.preparation import offsets_of
@@ -182,6 +182,16 @@ def test_without_a_quorum_nobody_is_called_the_controller() -> None:
         description = describe_cluster(cluster)
     assert description.controller_id is None
     assert not any(each.is_controller for each in description.brokers)
+
+
+@pytest.mark.parametrize("error", [KafkaRefused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED), CannotConnect("a:1", "gone")])
+def test_who_is_not_told_of_moves_sees_all_replicas(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def refuse(cluster: Cluster, partitions: list[TopicPartition]) -> None:
+        raise error
+
+    monkeypatch.setattr("stoker.client.admin.reassignments.list_reassignments", refuse)
+    with asking(OneBroker()) as cluster:
+        assert without_newcomers(cluster, {FIRST: (1, 2)}, {FIRST: (1,)}) == {FIRST: (1, 2)}
 
 
 def test_a_replica_that_is_only_being_added_is_not_lacking(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stoker.client.cluster import Cluster
-from stoker.client.errors import KafkaRefused, raise_if_refused
+from stoker.client.cluster import CONNECTION_FAILURES, Cluster
+from stoker.client.errors import KafkaRefused, UnsupportedByBroker, raise_if_refused
 from stoker.client.targets import CONTROLLER
 from stoker.client.topic_partition import TopicPartition, by_topic
 from stoker.wire.messages.list_partition_reassignments import (
@@ -47,15 +47,25 @@ def list_reassignments(
     return dict(sorted(found.items()))
 
 
+def reassignments_if_told(cluster: Cluster, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Reassignment]:
+    """Those of these partitions; none of an old cluster, of one that does not tell everybody, or has no controller."""
+    if not partitions:
+        return {}
+    try:
+        return list_reassignments(cluster, partitions)
+    except (UnsupportedByBroker, KafkaRefused, *CONNECTION_FAILURES):
+        return {}
+
+
 def without_newcomers(
     cluster: Cluster, replicas: Mapping[TopicPartition, Sequence[int]], in_sync: Mapping[TopicPartition, Sequence[int]]
 ) -> dict[TopicPartition, tuple[int, ...]]:
     """The replicas of each partition, but for those that a move only adds and that are not in sync yet: it does not lack them.
 
-    Raises KafkaRefused.
+    Where nobody tells of moves, none counts.
     """
     lacking = [partition for partition, each in replicas.items() if len(in_sync[partition]) < len(each)]
-    moving = list_reassignments(cluster, lacking) if lacking else {}
+    moving = reassignments_if_told(cluster, lacking)
     added = {partition: set(move.adding).difference(in_sync[partition]) for partition, move in moving.items()}
     return {
         partition: tuple(replica for replica in each if replica not in added.get(partition, ()))
