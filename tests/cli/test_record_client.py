@@ -62,7 +62,12 @@ def test_a_cluster_that_goes_away_is_mentioned_once(capsys: pytest.CaptureFixtur
 
 def test_a_login_that_is_typed_takes_the_place_of_that_in_a_file() -> None:
     """In whichever words either is."""
-    file = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "a", "sasl.password": "b"}
+    file = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "a",
+        "sasl.password": "b",
+    }
     jaas = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ann" password="secret";'
     taken: list[dict[str, object]] = []
     properties = client_properties("127.0.0.1:1", file)
