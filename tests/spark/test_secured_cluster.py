@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ import pytest
 
 import stoker.spark
 from stoker import Streams
+from stoker.client.librdkafka import librdkafka_settings
+from stoker.registry.election import REFUSED_PAUSE_SECONDS
+from stoker.registry.log_reader import LogReader
 from stoker.streams import open_store
 from tests.cli.up_process import UpProcess, named_up
 from tests.clients.drivers.java import JavaClients
@@ -178,3 +182,32 @@ def test_sql(project: Project) -> None:
     )
     assert "NUMBERS" in shown
     assert '{"id": 2}' in shown
+
+
+def test_a_password_that_is_changed_while_a_registry_reads(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It logs in once a minute, not several times a second, and goes on when it is let in again."""
+    wrong = {"sasl.password": "wrong", "bootstrap.servers": project.kafka.addresses["BOTH"]}
+    properties = librdkafka_settings(project.security) | wrong
+    pauses: list[float | None] = []
+    ended, failures = threading.Event(), list[object]()
+    reader = LogReader(
+        properties,
+        "_schemas",
+        on_records=lambda records, last: None,
+        on_end=ended.set,
+        on_loss=failures.append,
+        on_failure=failures.append,
+    )
+
+    def wait(seconds: float | None = None) -> bool:
+        pauses.append(seconds)
+        properties["sasl.password"] = PASSWORD
+        return False
+
+    monkeypatch.setattr(reader._stopping, "wait", wait)
+    reader.start()
+    try:
+        assert ended.wait(60)
+    finally:
+        reader.stop()
+    assert (pauses, failures) == ([REFUSED_PAUSE_SECONDS], [])

@@ -33,7 +33,7 @@ _NO_ERROR: Final = 0
 _DUPLICATE_URLS: Final = 1
 _HEARTBEATS_IN_A_SESSION: Final = 3
 _PAUSE_SECONDS: Final = 1.0
-_REFUSED_PAUSE_SECONDS: Final = 60.0
+REFUSED_PAUSE_SECONDS: Final = 60.0
 """After a login that was refused: users that try too often are locked out."""
 _MARGIN_MS: Final = 5_000
 _FAREWELL_SECONDS: Final = 2.0
@@ -130,7 +130,7 @@ class Elector:
                 if not self._stopping.is_set():
                     logger.warning("the election is held up: %s", problem)
                 if isinstance(problem, KafkaRefused) and problem.error_code is ErrorCode.SASL_AUTHENTICATION_FAILED:
-                    self._stopping.wait(_REFUSED_PAUSE_SECONDS)
+                    self._stopping.wait(REFUSED_PAUSE_SECONDS)
             except Exception:
                 logger.exception("the election failed; it is tried again")
             self._stopping.wait(_PAUSE_SECONDS)

@@ -8,6 +8,7 @@ from typing import Final
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from stoker.client.librdkafka import open_librdkafka
+from stoker.registry.election import REFUSED_PAUSE_SECONDS
 from stoker.registry.records import MalformedRecord, RegistryRecord, decode_record
 
 logger = logging.getLogger("stoker.registry")
@@ -50,10 +51,26 @@ class LogReader:
         self._has_ended = False
         self._end = _UNKNOWN
         self._stopping = threading.Event()
-        self._consumer = open_librdkafka(
+        self._properties = properties
+        self._consumer: Consumer | None = self._open()
+        self._thread = threading.Thread(target=self._run_to_the_end, name="stoker-registry-reader", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+        if self._consumer is not None:
+            self._consumer.close()
+
+    def _open(self) -> Consumer:
+        self._refusal: _Refused | None = None
+        return open_librdkafka(
             Consumer,
             {
-                **properties,
+                **self._properties,
+                "error_cb": self._note,
                 "group.id": "stoker-registry-reader",  # named because it must be; nothing is committed
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
@@ -65,15 +82,6 @@ class LogReader:
             },
             logger=_librdkafka,
         )
-        self._thread = threading.Thread(target=self._run_to_the_end, name="stoker-registry-reader", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self._thread.join()
-        self._consumer.close()
 
     def _run_to_the_end(self) -> None:
         try:
@@ -85,18 +93,41 @@ class LogReader:
             self._on_failure(problem)
 
     def _run(self) -> None:
-        partition = TopicPartition(self._topic, 0, OFFSET_BEGINNING)
+        consumer = self._consumer
+        while consumer is not None:
+            try:
+                self._read(consumer)
+                return
+            except _Refused as refused:
+                logger.warning("reading %s: %s; it is tried again in %g s", self._topic, refused, REFUSED_PAUSE_SECONDS)
+                # By itself librdkafka would log in several times a second.
+                self._consumer = None
+                consumer.close()
+                if self._stopping.wait(REFUSED_PAUSE_SECONDS):
+                    return
+                self._consumer = consumer = self._open()
+
+    def _read(self, consumer: Consumer) -> None:
+        """Until it is stopped. Raises _Lost and _Refused."""
+        partition = TopicPartition(self._topic, 0, self._last + 1 if self._last >= 0 else OFFSET_BEGINNING)
         try:
             # One who assigns a topic that librdkafka has not heard of waits half a second for it.
-            self._consumer.list_topics(self._topic, _POLL_SECONDS)
-            _, self._end = self._consumer.get_watermark_offsets(partition, _POLL_SECONDS)
+            consumer.list_topics(self._topic, _POLL_SECONDS)
+            if self._end == _UNKNOWN:
+                _, self._end = consumer.get_watermark_offsets(partition, _POLL_SECONDS)
         except KafkaException as problem:
             logger.info("reading %s: %s", self._topic, problem)
-        self._consumer.assign([partition])
+        consumer.assign([partition])
         while not self._stopping.is_set():
-            first = self._consumer.poll(_POLL_SECONDS)
+            first = consumer.poll(_POLL_SECONDS)
             if first is not None:
-                self._take([first, *self._consumer.consume(_BATCH, 0)])
+                self._take([first, *consumer.consume(_BATCH, 0)])
+            if self._refusal is not None:
+                raise self._refusal
+
+    def _note(self, error: KafkaError) -> None:
+        if error.code() == KafkaError._AUTHENTICATION:
+            self._refusal = _Refused(error.str())
 
     def _take(self, messages: list[Message]) -> None:
         records: list[RegistryRecord] = []
@@ -126,6 +157,10 @@ class LogReader:
             self._on_end()
         if lost is not None:
             raise lost
+
+
+class _Refused(Exception):
+    """Who reads is not let in any more: many tries would lock it out."""
 
 
 class _Lost(Exception):
