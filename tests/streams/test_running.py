@@ -27,7 +27,7 @@ import sys, time
 from pathlib import Path
 import stoker
 
-servers, place = sys.argv[1], Path(sys.argv[2])
+servers, place, name = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 
 
 def slowly(frame, number):
@@ -36,9 +36,9 @@ def slowly(frame, number):
     (place / f"ended-{number}").touch()
 
 
-app = stoker.Streams("plain", bootstrap_servers=servers, state_dir=str(place / "state"), max_rows_per_batch=60)
-lines = app.stream("plain-lines")
-lines.group_by("value").count(store="counts").to("plain-counts")
+app = stoker.Streams(name, bootstrap_servers=servers, state_dir=str(place / "state"), max_rows_per_batch=60)
+lines = app.stream(f"{name}-lines")
+lines.group_by("value").count(store="counts").to(f"{name}-counts")
 lines.for_each_batch(slowly)
 app.run()
 print("stopped", app.status().state)
@@ -48,15 +48,20 @@ print("stopped", app.status().state)
 @pytest.mark.spark
 @pytest.mark.timeout(PATIENCE_SECONDS * 2)
 @pytest.mark.acceptance("B129", "B149")
-def test_a_script_with_a_broker_alone_stops_gracefully(records: Records, spark: "SparkSession", tmp_path: Path) -> None:
-    """A plain script runs with only the broker; SIGTERM lets its micro-batch end, its offsets are committed, and it goes on later."""
-    records.create("plain-lines", partitions=2)
-    for number in range(200):
-        records.send("plain-lines", f"key {number}", f"word {number % 4}".encode(), NOON + number)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def test_a_script_with_a_broker_alone_stops_gracefully(
+    records: Records, spark: "SparkSession", tmp_path: Path, number: signal.Signals
+) -> None:
+    """A plain script runs with only the broker; SIGTERM, or Ctrl-C, lets its micro-batch end, its offsets are committed, and it goes on later."""
+    name = f"plain-{number.name.lower()}"
+    topic, output_topic = f"{name}-lines", f"{name}-counts"
+    records.create(topic, partitions=2)
+    for each in range(200):
+        records.send(topic, f"key {each}", f"word {each % 4}".encode(), NOON + each)
     records.flush()
     environment = {each: os.environ[each] for each in ("PATH", "JAVA_HOME", "SPARK_SUBMIT_OPTS") if each in os.environ}
     script = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, records.bootstrap_servers, str(tmp_path)],
+        [sys.executable, "-c", SCRIPT, records.bootstrap_servers, str(tmp_path), name],
         env=environment | {"HOME": str(tmp_path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -65,8 +70,11 @@ def test_a_script_with_a_broker_alone_stops_gracefully(records: Records, spark: 
     )
     try:
         await_file(tmp_path / "begun-1", script)
-        assert open_store("plain", "counts", state_dir=tmp_path / "state").get("word 0")
-        script.terminate()
+        assert open_store(name, "counts", state_dir=tmp_path / "state").get("word 0")
+        if number == signal.SIGTERM:
+            script.terminate()
+        else:
+            os.killpg(script.pid, number)  # as a terminal does
         output, errors = script.communicate(timeout=PATIENCE_SECONDS)
     finally:
         if script.poll() is None:
@@ -74,21 +82,19 @@ def test_a_script_with_a_broker_alone_stops_gracefully(records: Records, spark: 
     assert (script.returncode, output) == (0, "stopped stopped\n"), errors[-3000:]
     begun = sorted(int(each.name.split("-")[1]) for each in tmp_path.glob("begun-*"))
     assert [(tmp_path / f"ended-{each}").exists() for each in begun] == [True] * len(begun)
-    directory = StateDirectory(tmp_path / "state" / "plain")
+    directory = StateDirectory(tmp_path / "state" / name)
     assert directory.manifests() == begun
     assert Checkpoint(directory).is_committed(begun[-1])
     manifest = directory.newest_manifest()
     assert manifest is not None
-    assert records.committed("plain", "plain-lines") == {
-        int(each): offset for each, offset in manifest.offsets["plain-lines"].items()
-    }
+    assert records.committed(name, topic) == {int(each): offset for each, offset in manifest.offsets[topic].items()}
 
-    app = Streams("plain", bootstrap_servers=records.bootstrap_servers, spark=spark, state_dir=str(tmp_path / "state"))
-    lines = app.stream("plain-lines")
-    lines.group_by("value").count(store="counts").to("plain-counts")
+    app = Streams(name, bootstrap_servers=records.bootstrap_servers, spark=spark, state_dir=str(tmp_path / "state"))
+    lines = app.stream(topic)
+    lines.group_by("value").count(store="counts").to(output_topic)
     app.run(until_end=True)
-    assert records.latest("plain-counts") == {f"word {each}": {"count": 50} for each in range(4)}
-    assert app.status().rows == {"plain-lines": 200}
+    assert records.latest(output_topic) == {f"word {each}": {"count": 50} for each in range(4)}
+    assert app.status().rows == {topic: 200}
 
 
 def await_file(path: Path, process: "subprocess.Popen[str]") -> None:

@@ -21,6 +21,7 @@ _MASTER: Final = "spark.master"
 _GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
 """Set when Spark has started this Python (`spark-submit`), not the other way round."""
 _WIDTH: Final = 100
+_END_SECONDS: Final = 5.0
 
 
 class SettingsNotTaken(UserWarning):
@@ -65,6 +66,20 @@ def session(
 def make_active(spark: "SparkSession") -> None:
     """In this thread: where a sink begins, Spark looks for what is written in Python only in the session that is active there."""
     type(spark)._get_j_spark_session_class(spark._jvm).setActiveSession(spark._jsparkSession)
+
+
+def has_ended() -> bool:
+    """Whether the JVM of this process's session is gone; one that was told to end has some seconds for it."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return False
+    try:
+        process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def explain_settings(spark: "SparkSession | None" = None, *, master: str = LOCAL_MASTER) -> str:

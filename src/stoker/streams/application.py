@@ -1,5 +1,6 @@
 """`stoker.Streams`: an application that is declared first and run then."""
 
+import logging
 import signal
 import threading
 from collections.abc import Iterator, Mapping
@@ -7,6 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from stoker.spark.named_cluster import NamedCluster
+from stoker.spark.spark_session import has_ended
 from stoker.streams import nodes
 from stoker.streams.description import drawing, plans
 from stoker.streams.errors import ApplicationFailed, InvalidTopology
@@ -14,6 +16,8 @@ from stoker.streams.kafka_inputs import Access
 from stoker.streams.names import check_name
 from stoker.streams.state.directory import StateDirectory, default_root
 from stoker.streams.topology import Topology
+
+logger = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -192,16 +196,27 @@ class Streams:
         if until_end:
             self._run_until_end()
             return
+        self.session()  # which, where it starts Spark, puts a handler of its own in the place of that for Ctrl-C
+        is_stopped = threading.Event()
         try:
-            with stopped_by_signals() as is_stopped:
-                self.start(http=http)
-                while not is_stopped.is_set() and not self.wait(0.5):
-                    pass
-        except BaseException:
-            with suppress(ApplicationFailed):  # which is told already
-                self.stop()
-            raise
-        self.stop()
+            try:
+                with stopped_by_signals(is_stopped):
+                    self.start(http=http)
+                    while not is_stopped.is_set() and not self.wait(0.5):
+                        pass
+            except BaseException:
+                with suppress(ApplicationFailed):  # which is told already
+                    self.stop()
+                raise
+            self.stop()
+        except Exception:
+            if not (is_stopped.is_set() and has_ended()):
+                raise
+            logger.warning(
+                "application %s: Spark was told to stop, too (a signal to the whole process group); the micro-batch that ran is run "
+                "again at the next start",
+                self.name,
+            )
 
     def _run_until_end(self) -> None:
         """Topics that it writes itself (`through`) may have got something in the meantime."""
@@ -276,11 +291,10 @@ class Streams:
 
 
 @contextmanager
-def stopped_by_signals() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set, in the main thread; a second one ends the program as usual."""
-    is_stopped = threading.Event()
+def stopped_by_signals(is_stopped: threading.Event) -> Iterator[None]:
+    """Ctrl-C and SIGTERM set the event, in the main thread; a second one ends the program as usual."""
     if threading.current_thread() is not threading.main_thread():
-        yield is_stopped
+        yield
         return
     before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
 
@@ -292,7 +306,7 @@ def stopped_by_signals() -> Iterator[threading.Event]:
     for each in before:
         signal.signal(each, stop)
     try:
-        yield is_stopped
+        yield
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
