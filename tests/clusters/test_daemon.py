@@ -43,6 +43,18 @@ def test_another_one_finds_it(daemon: Daemon) -> None:
     assert (again.pid, again.memory) == (None, None)
 
 
+def test_it_is_known_to_be_stopping(daemon: Daemon) -> None:
+    """By others, too; what is started in its place is not."""
+    start(daemon, STUBBORN)
+    assert not daemon.is_stopping
+    daemon.terminate()
+    assert Daemon(daemon.directory, "node 1").is_stopping
+    daemon.kill()
+    assert not daemon.is_stopping
+    start(daemon, OBEDIENT)
+    assert not daemon.is_stopping
+
+
 def test_it_is_killed_if_it_does_not_end(daemon: Daemon) -> None:
     start(daemon, STUBBORN)
     daemon.terminate()

@@ -1,6 +1,7 @@
 """`stoker cluster` where things go wrong, with a program that takes the place of Java: no node is Apache Kafka."""
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,9 +10,10 @@ from typing import Final
 import pytest
 
 from stoker.client.admin.topics import Partition
-from stoker.clusters import KafkaCluster
+from stoker.clusters import KafkaCluster, local_cluster
 from stoker.clusters.directories import changing
 from stoker.clusters.errors import CannotStart, NodeState, NotInTime, UnusableDirectory
+from stoker.clusters.java import environment_for
 from stoker.clusters.kafka_node import KafkaNode
 from stoker.clusters.kafka_plan import KafkaPlan
 from stoker.clusters.kafka_status import Replication
@@ -148,6 +150,37 @@ def test_ctrl_c_keeps_the_plan(kafka: KafkaCluster, jars: Path, monkeypatch: pyt
     assert not any(node.is_running for node in kafka.nodes())
     assert kafka.up().plan == before
     assert cluster_ids(kafka) == [before.cluster_id] * 2
+
+
+def test_up_while_a_node_still_ends(kafka: KafkaCluster, jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who stopped it was interrupted: it is waited for, and started anew."""
+    monkeypatch.setattr(local_cluster, "STOP_SECONDS", 0.2)
+    kafka.up(2, port=ANY_PORT, jars=jars)
+    first, second = (node.daemon for node in kafka.nodes())
+    ending, other = second.pid, first.pid
+    assert ending is not None
+    os.kill(ending, signal.SIGSTOP)
+    second.terminate()
+    kafka.up()
+    assert first.pid == other
+    assert second.pid not in (None, ending)
+
+
+def test_what_is_in_the_way_of_a_node_is_left_alone(kafka: KafkaCluster, jars: Path) -> None:
+    """Else it would go with the node, by `down --delete`."""
+    mine = kafka.directory / "node-2" / "mine.txt"
+    mine.parent.mkdir(parents=True)
+    mine.touch()
+    with pytest.raises(UnusableDirectory, match=r"node-2 is not node 2's, and holds mine\.txt"):
+        kafka.up(2, port=ANY_PORT, jars=jars)
+    assert not kafka.exists
+    assert mine.exists()
+
+
+def test_names_that_are_not_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "C")
+    assert environment_for(Path("/plain"))["LC_ALL"] == "C"
+    assert environment_for(Path("/Dätä"))["LC_ALL"] == "C.UTF-8"
 
 
 def not_in_time(node: KafkaNode, seconds: float) -> None:

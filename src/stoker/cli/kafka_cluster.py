@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from stoker.cli.cluster_options import HIGHEST_PORT, Timeout
+from stoker.cli.cluster_options import HIGHEST_PORT, Timeout, told_how_to_go_on
 from stoker.cli.failure import wrong_usage
 from stoker.cli.key_values import parse_key_values
 from stoker.cli.noun import examples, noun
@@ -138,6 +138,10 @@ def status(data_dir: DataDir = None, json: Json = False) -> None:
     )
     if found.offline:
         say(f"Partitions without a leader: {found.offline}")
+    if found.offline is not None and found.quorum_leader is None:
+        say(
+            "No controller is active: leaders and replicas are those of before, and nothing takes the place of what is down."
+        )
 
 
 @application.command(epilog=examples("stoker cluster kill 2"))
@@ -150,7 +154,8 @@ def kill(node: Node, data_dir: DataDir = None, json: Json = False) -> None:
 @application.command(epilog=examples("stoker cluster restart 2"))
 def restart(node: Node, data_dir: DataDir = None, timeout: Timeout = 300.0, json: Json = False) -> None:
     """Stop a node, if it runs, and start it; returns when it is ready."""
-    _cluster(data_dir).restart(node, seconds=timeout)
+    with told_how_to_go_on("cluster"):
+        _cluster(data_dir).restart(node, seconds=timeout)
     _done(node, "restarted", "Restarted", json)
 
 
@@ -174,7 +179,8 @@ def roll(
     """
     kafka = _cluster(data_dir)
     began = time.monotonic()
-    kafka.roll(seconds=timeout)
+    with told_how_to_go_on("cluster"):
+        kafka.roll(seconds=timeout)
     nodes = kafka.plan.brokers
     if json:
         print_json({"rolled": list(kafka.plan.nodes), "seconds": round(time.monotonic() - began, 1)})
@@ -194,7 +200,8 @@ def down(
     plan = kafka.plan
     if delete:
         confirm(f"Remove the cluster in {kafka.directory}, with all that its topics hold?", yes=yes)
-    kafka.down(delete=delete)
+    with told_how_to_go_on("cluster"):
+        kafka.down(delete=delete)
     if json:
         print_json({"stopped": list(plan.nodes), "deleted": delete})
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from stoker.cli.cluster_options import HIGHEST_PORT, Timeout
+from stoker.cli.cluster_options import HIGHEST_PORT, Timeout, told_how_to_go_on
 from stoker.cli.failure import wrong_usage
 from stoker.cli.noun import examples, noun
 from stoker.cli.output import Json, Yes, confirm, print_json, print_table, say, shown_bytes
@@ -141,7 +141,8 @@ def down(
     workers = list(cluster.plan.workers)
     if delete:
         confirm(f"Remove the Spark cluster in {cluster.directory}?", yes=yes)
-    cluster.down(delete=delete)
+    with told_how_to_go_on("spark"):
+        cluster.down(delete=delete)
     if json:
         print_json({"stopped": workers, "deleted": delete})
     else:

@@ -15,6 +15,8 @@ from typing import Final
 from stoker.clusters.errors import CannotStart, NodeState
 
 PID_FILE: Final = "pid"
+STOPPING_FILE: Final = "stopping"
+"""The pid of the one that has been sent SIGTERM."""
 _MARK: Final = "-Dstoker.process="
 _POLL_SECONDS: Final = 0.05
 _MOMENT_SECONDS: Final = 0.001
@@ -50,6 +52,15 @@ class Daemon:
         """Of the running process; None if there is none, or if its number belongs to a stranger by now."""
         pid = self._last_pid
         return pid if pid is not None and self._runs_as(pid) else None
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it runs and has been told to end, by whomever of us, who may have been interrupted since."""
+        pid = self.pid
+        try:
+            return pid is not None and self._stopping_file.read_text() == f"{pid}\n"
+        except OSError:
+            return False
 
     @property
     def memory(self) -> int | None:
@@ -90,6 +101,7 @@ class Daemon:
         """SIGTERM; `wait_until_gone` says when it has ended."""
         pid = self.pid
         if pid is not None:
+            self._stopping_file.write_text(f"{pid}\n")
             self._send(os.kill, pid, signal.SIGTERM)
 
     def kill(self) -> None:
@@ -143,6 +155,7 @@ class Daemon:
             time.sleep(_POLL_SECONDS)
         if self._last_pid == pid:  # else it is that of one started since
             self._pid_file.unlink(missing_ok=True)
+            self._stopping_file.unlink(missing_ok=True)
         return True
 
     def _runs_as(self, pid: int) -> bool:
@@ -167,6 +180,10 @@ class Daemon:
     @property
     def _pid_file(self) -> Path:
         return self.directory / PID_FILE
+
+    @property
+    def _stopping_file(self) -> Path:
+        return self.directory / STOPPING_FILE
 
 
 def _command(child: "subprocess.Popen[bytes]") -> list[str]:

@@ -3,6 +3,7 @@
 import os
 import shlex
 import shutil
+from pathlib import Path
 from typing import Final
 
 from stoker.clusters.errors import CannotStart
@@ -22,6 +23,11 @@ def find_java(purpose: str) -> str:
             "`brew install openjdk@17`, or conda's `openjdk`."
         )
     return java
+
+
+def environment_for(directory: Path) -> dict[str, str]:
+    """Where names of files are not ASCII, a JVM finds them only where the locale says that they are UTF-8."""
+    return dict(os.environ) if str(directory).isascii() else os.environ | {"LC_ALL": "C.UTF-8"}
 
 
 def options_of_environment(variable: str) -> list[str]:

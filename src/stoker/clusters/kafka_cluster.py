@@ -18,7 +18,15 @@ from stoker.client.cluster import Cluster
 from stoker.client.properties import client_properties
 from stoker.clusters.daemon import Daemon
 from stoker.clusters.directories import changing
-from stoker.clusters.errors import CannotChange, CannotStart, NodeState, NoSuchNode, NotInTime, PortInUse
+from stoker.clusters.errors import (
+    CannotChange,
+    CannotStart,
+    NodeState,
+    NoSuchNode,
+    NotInTime,
+    PortInUse,
+    UnusableDirectory,
+)
 from stoker.clusters.jars import Jars, kafka_jars
 from stoker.clusters.java import find_java
 from stoker.clusters.kafka_node import PURPOSE, KafkaNode
@@ -121,11 +129,15 @@ class KafkaCluster(LocalCluster):
         find_java(PURPOSE)
         with changing(self.directory):
             before = self.plan if self.exists else None
+            if before is not None:
+                self._finish_stopping()
             wanted = self._wanted(before, brokers, port, kafka_version, jars, heap, config)
             nodes = [KafkaNode(wanted, number, self.directory) for number in wanted.nodes]
             down = [node for node in nodes if not node.is_running]
             _check_ports(down)
             new = [node for node in nodes if not node.is_formatted]
+            if before is None:
+                _check_strangers(nodes)
             wanted.write(self.directory)
             try:
                 for node in nodes:
@@ -330,6 +342,16 @@ def _check_range(port: int, brokers: int) -> None:
         raise CannotChange(
             f"--port {port}: there are no {brokers} ports from there on, {HIGHEST_PORT} is the last: choose a lower one"
         )
+
+
+def _check_strangers(nodes: Iterable[KafkaNode]) -> None:
+    """Raises UnusableDirectory: what is in a node's directory goes with `down --delete`."""
+    for node in nodes:
+        strangers = node.strangers()
+        if strangers:
+            raise UnusableDirectory(
+                f"{node.directory} is not node {node.number}'s, and holds {strangers[0]}: --data-dir names another directory"
+            )
 
 
 def _check_ports(nodes: Iterable[KafkaNode]) -> None:

@@ -12,7 +12,7 @@ from stoker.client.errors import ClientError
 from stoker.client.properties import client_properties
 from stoker.clusters.daemon import Daemon
 from stoker.clusters.errors import CannotStart, NotInTime
-from stoker.clusters.java import FAST_START, find_java, options_of_environment
+from stoker.clusters.java import FAST_START, environment_for, find_java, options_of_environment
 from stoker.clusters.kafka_plan import KafkaPlan, node_properties, properties_text
 from stoker.properties import read_properties
 from stoker.wire.uuids import draw_uuid, uuid_text
@@ -59,6 +59,10 @@ class KafkaNode:
         """By Kafka's names."""
         return node_properties(self.plan, self.number, self.data)
 
+    def strangers(self) -> list[str]:
+        """What is in its directory, if that is none of a node's."""
+        return [] if self._properties_file.exists() else sorted(each.name for each in self.directory.glob("*"))
+
     def write_properties(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
         self._properties_file.write_text(properties_text(self.settings))
@@ -71,11 +75,13 @@ class KafkaNode:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            env=environment_for(self.directory),
             start_new_session=True,
             check=False,
         )
         if formatting.returncode != 0:
-            said = formatting.stdout.decode(errors="replace").strip()
+            lines = formatting.stdout.decode(errors="replace").strip().splitlines()
+            said = "\n".join(line for line in lines if not line.startswith("\tat "))
             raise CannotStart(f"the directory of {self.daemon.name} cannot be formatted:\n{said}")
 
     def format_like(self, other: "KafkaNode") -> None:
@@ -92,7 +98,8 @@ class KafkaNode:
     def start(self) -> None:
         """Start the JVM; `wait_until_ready` says when it serves."""
         java = self._jvm(self.daemon.mark, f"-Xmx{self.plan.heap}", *_TIMED_LOG)
-        self.daemon.start([*java, "-cp", self._class_path, "kafka.Kafka", str(self._properties_file)])
+        command = [*java, "-cp", self._class_path, "kafka.Kafka", str(self._properties_file)]
+        self.daemon.start(command, environment_for(self.directory))
 
     def wait_until_ready(self, seconds: float) -> None:
         """Until it serves clients: until it is among the brokers that it tells of. Raises CannotStart and NotInTime."""

@@ -79,6 +79,10 @@ class LocalCluster(ABC):
             with contextlib.suppress(OSError):  # what others have put there is not ours, nor may the place be: a mount
                 self.directory.rmdir()
 
+    def _finish_stopping(self) -> None:
+        """Wait for those that somebody told to stop and did not wait for: Ctrl-C came."""
+        self._stop([daemon for daemon in self.daemons() if daemon.is_stopping])
+
     def _stop(self, daemons: Iterable[Daemon]) -> None:
         """SIGTERM, to all at once; who does not end is killed."""
         running = list(daemons)

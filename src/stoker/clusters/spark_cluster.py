@@ -19,7 +19,7 @@ from typing import Final, Self
 from stoker.clusters.daemon import Daemon
 from stoker.clusters.directories import changing
 from stoker.clusters.errors import CannotChange, CannotStart, NodeState, NoSuchNode, NotInTime, PortInUse
-from stoker.clusters.java import FAST_START, find_java, options_of_environment
+from stoker.clusters.java import FAST_START, environment_for, find_java, options_of_environment
 from stoker.clusters.local_cluster import ANY_PORT, LocalCluster, kill_all
 from stoker.clusters.ports import HOST, draw_port, is_free
 from stoker.clusters.spark_plan import PLAN_FILE, SparkPlan, read_plan
@@ -99,6 +99,8 @@ class SparkCluster(LocalCluster):
         java = find_java(_PURPOSE)
         with changing(self.directory):
             before = self.plan if self.exists else None
+            if before is not None:
+                self._finish_stopping()
             plan = self._wanted(before, workers, cores, memory, port, web_port)
             down = [number for number in plan.workers if self._worker(number).pid is None]
             starts_master = self._master_daemon.pid is None
@@ -221,7 +223,7 @@ def _start(daemon: Daemon, java: str, settings: list[str], main_class: str, argu
 
 def _environment(home: str, directory: Path) -> dict[str, str]:
     """Executors run this Python, whose packages are ours, also where a driver only says `python3`."""
-    return os.environ | {
+    return environment_for(directory) | {
         "SPARK_HOME": home,
         "SPARK_SCALA_VERSION": _scala_version(home),
         "SPARK_LOCAL_IP": HOST,
