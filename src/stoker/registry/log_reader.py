@@ -1,7 +1,9 @@
 """Reads the schemas' topic from its beginning, and then on and on, in a thread of its own."""
 
 import logging
+import re
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -13,8 +15,30 @@ from stoker.registry.records import MalformedRecord, RegistryRecord, decode_reco
 
 logger = logging.getLogger("stoker.registry")
 
+_SILENCE_SECONDS: Final = 60.0
+_PARTICULARS: Final = re.compile(r"\d+|\(.*\)")
+
+
+class Rarely(logging.Filter):
+    """What is said again and again but for its numbers, once a minute: librdkafka tells of every try to reach every broker."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._said: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        now, text = self._clock(), _PARTICULARS.sub("", record.getMessage())
+        self._said = {each: when for each, when in self._said.items() if now - when < _SILENCE_SECONDS}
+        if text in self._said:
+            return False
+        self._said[text] = now
+        return True
+
+
 _librdkafka = logger.getChild("librdkafka")
 _librdkafka.setLevel(logging.WARNING)
+_librdkafka.addFilter(Rarely())
 
 _BATCH: Final = 500
 _POLL_SECONDS: Final = 0.5

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from stoker.spark.errors import SparkCannotStart
+from stoker.spark.master import check_master
 from stoker.spark.settings import LOCAL_MASTER, Setting, settings
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def session(
     What is given in `config`, or to `spark-submit`, is stronger than what is set here. If a session runs already it is
     used: settings that it has are kept, the others are made, and a warning names those that would have to be made
     before the start. It becomes the active session of the thread that calls: a thread of your own calls this before it
-    uses `format("stoker")`. Raises SparkCannotStart, with what to install, if there is no Java.
+    uses `format("stoker")`. Raises SparkCannotStart if there is no Java,
+    with what to install, or no such master.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -59,6 +61,8 @@ def session(
     builder = SparkSession.builder.appName(app_name)
     for name, value in wanted.items():
         builder = builder.config(name, value)
+    if _GATEWAY not in os.environ:
+        check_master(chosen)
     with _told_by_the_environment(wanted):
         return _started(builder)
 
