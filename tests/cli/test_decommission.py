@@ -22,6 +22,13 @@ from stoker.wire.messages.describe_configs import (
     DescribeConfigsResult,
 )
 from stoker.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from stoker.wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    DescribeQuorumResponsePartitionData,
+    DescribeQuorumResponseTopicData,
+    ReplicaState,
+)
 from stoker.wire.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
@@ -58,11 +65,12 @@ APIS = (
     IncrementalAlterConfigsRequest,
     DescribeConfigsRequest,
     DescribeLogDirsRequest,
+    DescribeQuorumRequest,
 )
 
 
 class MovingCluster:
-    """Brokers 1 to 4, all at one address. A move takes until `arrive` is called."""
+    """Brokers 1 to 4, all at one address; the first three are controllers. A move takes until `arrive` is called."""
 
     def __init__(self) -> None:
         self.replicas: dict[TopicPartition, tuple[int, ...]] = {}
@@ -104,6 +112,8 @@ class MovingCluster:
             answer = self._configure(decoded)
         elif isinstance(decoded, DescribeConfigsRequest):
             answer = self._configured(decoded)
+        elif isinstance(decoded, DescribeQuorumRequest):
+            answer = self._quorum()
         else:
             answer = DescribeLogDirsResponse()
         return framed(asked, answer)
@@ -126,6 +136,12 @@ class MovingCluster:
             for topic, indexes in by_topic(self.replicas).items()
         ]
         return MetadataResponse(brokers=brokers, controller_id=1, topics=topics if request.topics is None else [])
+
+    def _quorum(self) -> DescribeQuorumResponse:
+        partition = DescribeQuorumResponsePartitionData(
+            leader_id=1, current_voters=[ReplicaState(replica_id=each) for each in (1, 2, 3)]
+        )
+        return DescribeQuorumResponse(topics=[DescribeQuorumResponseTopicData(partitions=[partition])])
 
     def _moving(self) -> ListPartitionReassignmentsResponse:
         return ListPartitionReassignmentsResponse(
@@ -247,6 +263,15 @@ def test_replicas_are_moved_and_the_throttle_is_taken_off(
     assert cluster.replicas[ORDERS] == (3, 1)
     assert OFF in run.stderr
     assert MAY_STOP in run.stderr
+
+
+def test_a_controller_is_more_than_its_replicas(cluster: MovingCluster, run: CommandLine) -> None:
+    cluster.replicas = {ORDERS: (1, 2)}
+    run("decommission", "3")
+    assert "It is one of the controllers, too (1, 2, 3): while it is stopped, more than half of 3 must" in run.stderr
+    run("decommission", "4")
+    assert MAY_STOP in run.stderr
+    assert "controllers" not in run.stderr
 
 
 def test_another_broker_is_dead(cluster: MovingCluster, run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

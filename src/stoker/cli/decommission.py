@@ -13,6 +13,7 @@ from stoker.cli.noun import examples, noun
 from stoker.cli.output import Yes, confirm, counted, print_table, say, shown_bytes
 from stoker.client.admin.evacuation import Evacuation, plan_evacuation, replicas_on
 from stoker.client.admin.log_dirs import replica_sizes
+from stoker.client.admin.quorum import describe_quorum
 from stoker.client.admin.reassignments import Reassignment, alter_reassignments, list_reassignments
 from stoker.client.admin.replication_throttle import (
     Move,
@@ -94,10 +95,24 @@ def decommission(
                     f"broker {broker} holds no replicas, but should not be stopped while its throttle is on, which slows others "
                     f"down: run `stoker decommission {broker}` again when they have moved"
                 )
+        controllers = _controllers(cluster)
     say(
         f"Broker {broker} holds no replicas: it may be stopped. When it is stopped for good, "
         f"`kafka-cluster.sh unregister --id {broker} ...` makes the cluster forget it."
     )
+    if broker in controllers:
+        say(
+            f"It is one of the controllers, too ({', '.join(map(str, controllers))}): while it is stopped, more than half of "
+            f"{len(controllers)} must go on without it, or nothing of the cluster can change."
+        )
+
+
+def _controllers(cluster: Cluster) -> list[int]:
+    """The voters of the quorum, as far as is told; a broker may be one, and no replica shows it."""
+    try:
+        return sorted(each.node_id for each in describe_quorum(cluster).voters)
+    except ClientError:  # of a cluster with ZooKeeper, of one that does not tell everybody
+        return []
 
 
 def _refuse_unless_empty(cluster: Cluster, broker: int, *, seconds: float = 0.0) -> None:
