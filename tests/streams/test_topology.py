@@ -64,8 +64,12 @@ def test_a_name_is_for_one_store() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
-    [({"on_error": "ignore"}, "fail, drop, dead-letter"), ({"starting": "now"}, "earliest, latest")],
-    ids=["on_error", "starting"],
+    [
+        ({"on_error": "ignore"}, "fail, drop, dead-letter"),
+        ({"starting": "now"}, "earliest, latest"),
+        ({"value_format": "text"}, "avro, json, protobuf, string, binary"),
+    ],
+    ids=["on_error", "starting", "format"],
 )
 def test_arguments_of_a_source_have_choices(arguments: dict[str, str], told: str) -> None:
     with pytest.raises(InvalidTopology, match=f"of topic orders: it takes {told}"):

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from stoker.spark.named_cluster import NamedCluster
+from stoker.spark.options import FORMATS
 from stoker.spark.spark_session import has_ended
 from stoker.streams import nodes
 from stoker.streams.description import drawing, plans
@@ -331,6 +332,9 @@ def _source(
     for name, value, choices in (("on_error", on_error, _ON_ERROR), ("starting", starting, _STARTING)):
         if value not in choices:
             raise InvalidTopology(f"{name}={value!r} of topic {topic}: it takes {', '.join(choices)}")
+    for name, form in (("key_format", key_format), ("value_format", value_format)):
+        if form is not None and form.lower() not in FORMATS:
+            raise InvalidTopology(f"{name}={form!r} of topic {topic}: it takes {', '.join(FORMATS)}")
     return {
         "key": nodes.Format(form=key_format, schema=key_schema),
         "value": nodes.Format(form=value_format, schema=value_schema),
