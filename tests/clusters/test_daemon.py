@@ -1,5 +1,6 @@
 """Processes that are known again, and strangers that are left alone."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -53,6 +54,19 @@ def test_it_is_known_to_be_stopping(daemon: Daemon) -> None:
     assert not daemon.is_stopping
     start(daemon, OBEDIENT)
     assert not daemon.is_stopping
+
+
+def test_it_is_stopped_though_nothing_can_be_written(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a full disk."""
+    start(daemon, OBEDIENT)
+
+    def full(path: Path, text: str) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", full)
+        daemon.terminate()
+    assert daemon.wait_until_gone(30)
 
 
 def test_it_is_killed_if_it_does_not_end(daemon: Daemon) -> None:

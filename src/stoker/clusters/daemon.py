@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -101,7 +102,8 @@ class Daemon:
         """SIGTERM; `wait_until_gone` says when it has ended."""
         pid = self.pid
         if pid is not None:
-            self._stopping_file.write_text(f"{pid}\n")
+            with suppress(OSError):  # on a full disk it is stopped all the same
+                self._stopping_file.write_text(f"{pid}\n")
             self._send(os.kill, pid, signal.SIGTERM)
 
     def kill(self) -> None:
