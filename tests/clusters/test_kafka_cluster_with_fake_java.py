@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from stoker.cli.kafka_cluster import status
 from stoker.client.admin.topics import Partition
 from stoker.clusters import KafkaCluster, local_cluster
 from stoker.clusters.directories import changing
@@ -181,6 +182,22 @@ def test_names_that_are_not_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "C")
     assert environment_for(Path("/plain"))["LC_ALL"] == "C"
     assert environment_for(Path("/Dätä"))["LC_ALL"] == "C.UTF-8"
+
+
+@pytest.mark.parametrize(("leader", "is_told"), [(None, True), (1, False)])
+def test_a_quorum_that_is_lost_is_told_of(
+    kafka: KafkaCluster,
+    jars: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    leader: int | None,
+    is_told: bool,
+) -> None:
+    """What a broker tells of leaders then is what was so before."""
+    kafka.up(2, port=ANY_PORT, jars=jars)
+    monkeypatch.setattr(KafkaCluster, "replication", lambda cluster: Replication(partitions=(), quorum_leader=leader))
+    status(kafka.directory)
+    assert ("No controller is active" in capsys.readouterr().err) is is_told
 
 
 def not_in_time(node: KafkaNode, seconds: float) -> None:

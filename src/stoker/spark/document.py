@@ -64,7 +64,7 @@ def _types(title: str, module: ModuleType) -> str:
 def _settings() -> str:
     lines = ["### What `stoker.spark.session()` sets\n", "| setting | value | why |", "|---|---|---|"]
     for each in settings():
-        value = _OF_THIS_MACHINE.get(each.name) or f"`{each.value}`"
+        value = _OF_THIS_MACHINE.get(each.name) or _cell(f"`{each.value}`")
         lines.append(f"| `{each.name}` | {value} | {_cell(each.reason)} |")
     return "\n".join(lines) + "\n"
 

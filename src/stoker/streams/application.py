@@ -18,8 +18,6 @@ from stoker.streams.names import check_name
 from stoker.streams.state.directory import StateDirectory, default_root
 from stoker.streams.topology import Topology
 
-logger = logging.getLogger(__name__)
-
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from stoker.streams.stream import Stream
     from stoker.streams.table import GlobalTable, Table
 
+_LOGGER: Final = logging.getLogger(__name__)
 _ON_ERROR: Final = ("fail", "drop", "dead-letter")
 _STARTING: Final = ("earliest", "latest")
 
@@ -213,7 +212,7 @@ class Streams:
         except Exception:
             if not (is_stopped.is_set() and has_ended()):
                 raise
-            logger.warning(
+            _LOGGER.warning(
                 "application %s: Spark was told to stop, too (a signal to the whole process group); the micro-batch that ran is run "
                 "again at the next start",
                 self.name,
